@@ -9,9 +9,9 @@ import numpy as np
 
 from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
 from tests.hostile.bundles import seeds as seed_bundles
+from tffc.deploy.federation.messages import OPEN, Record, Reply, Request, read_name
+from tffc.deploy.federation.past import FILE, history_of, remembered
 from tffc.deploy.flower.bundle_file import decode_bundle_file, encode_bundle_file, named_files
-from tffc.deploy.flower.messages import OPEN, Record, Reply, Request, read_name
-from tffc.deploy.flower.past import FILE, history_of, remembered
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.masking.history import History
 from tffc.support.errors import TffcError

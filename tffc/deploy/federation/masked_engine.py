@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
-from tffc.deploy.flower.asking import Asking, TooFewError
-from tffc.deploy.flower.masked_steps import (
+from tffc.deploy.federation.asking import Asking, TooFewError
+from tffc.deploy.federation.masked_steps import (
     MaskedStep,
     attempt_of,
     digest_of_sent,
@@ -23,8 +23,8 @@ from tffc.deploy.flower.masked_steps import (
     unpack_keys,
     unpack_revealed,
 )
-from tffc.deploy.flower.messages import Reply, Request, StateNames, with_states
-from tffc.deploy.flower.secured import SecuredParts
+from tffc.deploy.federation.messages import Reply, Request, StateNames, with_states
+from tffc.deploy.federation.secured import SecuredParts
 from tffc.runtime.masking.aggregator import Aggregator
 from tffc.runtime.masking.terms import Demands, Terms
 from tffc.support.errors import ExecutionError, TffcError

@@ -11,12 +11,12 @@ import numpy as np
 
 from tests.runtime.engines.sources import Values
 from tffc.backends.bundle.bundle import Bundle
-from tffc.deploy.flower.asking import Arrival
-from tffc.deploy.flower.engine import FlowerEngine
-from tffc.deploy.flower.messages import Record
-from tffc.deploy.flower.node import Node
-from tffc.deploy.flower.rounds import run_federation
-from tffc.deploy.flower.settings import NodeSettings, RunSettings
+from tffc.deploy.federation.asking import Arrival
+from tffc.deploy.federation.engine import FederationEngine
+from tffc.deploy.federation.messages import Record
+from tffc.deploy.federation.node import Node
+from tffc.deploy.federation.rounds import run_federation
+from tffc.deploy.federation.settings import NodeSettings, RunSettings
 from tffc.runtime.engines.process import Process
 
 GOOD, DOUBLED, LATE, DEAD, GONE = "good", "doubled", "late", "dead", "gone"
@@ -133,7 +133,7 @@ def run(process: Process, together: Together, **settings: Any) -> Ran:
     """Run rounds to their end."""
     ran = Ran([], [], [])
     run_settings = RunSettings(**{"pause": 1.0, **settings})
-    engine = FlowerEngine(process, together, run_settings, ran.log.append)
+    engine = FederationEngine(process, together, run_settings, ran.log.append)
     state = process.first_state()
     for each in run_federation(engine, state, run_settings, ran.log.append, ran.waited.append):
         ran.rounds.append(each)

@@ -8,24 +8,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tffc.deploy.flower.asking import TooFewError
-from tffc.deploy.flower.client_states import RECEIPT
-from tffc.deploy.flower.engine import FlowerEngine, Nodes
-from tffc.deploy.flower.settings import RunSettings
+from tffc.deploy.federation.asking import TooFewError
+from tffc.deploy.federation.client_states import RECEIPT
+from tffc.deploy.federation.engine import FederationEngine, Nodes
+from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.engines.client_states import ClientStates, HeldState
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.rounds import Round, sample
 from tffc.runtime.engines.state import State
 
 UNNAMED = re.compile(r"node-\d{10,}", re.ASCII)
-"""The names of nodes that have none of their own: Flower's numbers for them."""
+"""The names of nodes that have none of their own: numbers for them."""
 
 POLL = 2.0
 """The seconds between two counts of the connected nodes."""
 
 
 def run_federation(
-    engine: FlowerEngine,
+    engine: FederationEngine,
     state: State,
     settings: RunSettings,
     tell: Callable[[str], None],
@@ -65,7 +65,7 @@ def run_federation(
 
 
 def _round(
-    engine: FlowerEngine,
+    engine: FederationEngine,
     state: State,
     settings: RunSettings,
     tell: Callable[[str], None],
@@ -98,7 +98,7 @@ def _round(
 
 
 def _sampled(
-    engine: FlowerEngine,
+    engine: FederationEngine,
     number: int,
     settings: RunSettings,
     sleep: Callable[[float], None],
@@ -115,7 +115,7 @@ def _sampled(
     return sample(names, min(count, len(names)), settings.seed, number)
 
 
-def _names(engine: FlowerEngine, needs_names: bool) -> Sequence[str]:
+def _names(engine: FederationEngine, needs_names: bool) -> Sequence[str]:
     names = engine.federation.names()
     unnamed = [name for name in names if needs_names and UNNAMED.fullmatch(name)]
     for name in unnamed:
@@ -124,7 +124,7 @@ def _names(engine: FlowerEngine, needs_names: bool) -> Sequence[str]:
 
 
 def wait_for_nodes(
-    engine: FlowerEngine,
+    engine: FederationEngine,
     settings: RunSettings,
     sleep: Callable[[float], None],
     least: int,

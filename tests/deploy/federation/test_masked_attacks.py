@@ -17,17 +17,17 @@ import tensorflow as tf
 
 import tffc as tff
 import tffc.tff.backends.mapreduce
-from tests.deploy.flower.federation import DEAD, GOOD, Together, make_node, run
+from tests.deploy.federation.nodes import DEAD, GOOD, Together, make_node, run
 from tests.deploy.flower.processes import node_keys
 from tests.processes import ROOT
 from tests.runtime.engines.programs import process_of
 from tests.runtime.engines.sources import Values, numbers
 from tests.runtime.masking.sums import plays
-from tffc.deploy.flower.asking import TooFewError
-from tffc.deploy.flower.masked_steps import MaskedStep
-from tffc.deploy.flower.messages import Record, Reply, Request
-from tffc.deploy.flower.node import Node
-from tffc.deploy.flower.tasks import Memory
+from tffc.deploy.federation.asking import TooFewError
+from tffc.deploy.federation.masked_steps import MaskedStep
+from tffc.deploy.federation.messages import Record, Reply, Request
+from tffc.deploy.federation.node import Node
+from tffc.deploy.federation.tasks import Memory
 from tffc.language.notation import parse, sections, typed
 from tffc.runtime.engines.process import Process
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.deploy.flower.federation import (
+from tests.deploy.federation.nodes import (
     BROKEN,
     DEAD,
     EMPTY,
@@ -25,12 +25,12 @@ from tests.deploy.flower.federation import (
 from tests.refusals import refusal
 from tests.runtime.engines.sources import Values
 from tests.runtime.engines.test_buffered import check_by_record, summed
-from tffc.deploy.flower import buffered
-from tffc.deploy.flower.asking import Arrival, TooFewError
-from tffc.deploy.flower.buffered import run_buffered_federation
-from tffc.deploy.flower.engine import FlowerEngine
-from tffc.deploy.flower.messages import Record
-from tffc.deploy.flower.settings import RunSettings
+from tffc.deploy.federation import buffered
+from tffc.deploy.federation.asking import Arrival, TooFewError
+from tffc.deploy.federation.buffered import run_buffered_federation
+from tffc.deploy.federation.engine import FederationEngine
+from tffc.deploy.federation.messages import Record
+from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
@@ -112,7 +112,7 @@ def run(
     configured.check_buffered()
     assert configured.buffering is not None
     lines: list[str] = [] if log is None else log
-    engine = FlowerEngine(process, federation, configured, lines.append)
+    engine = FederationEngine(process, federation, configured, lines.append)
     first, sleep = State(np.float32(1), process.program, 0), federation._clock.sleep  # pyright: ignore[reportPrivateUsage]
     return list(run_buffered_federation(engine, first, configured, configured.buffering, sleep))
 

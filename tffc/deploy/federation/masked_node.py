@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TypedDict, TypeVar, cast
 
 from tffc.backends.forms.steps import RoundSteps
-from tffc.deploy.flower.masked_steps import (
+from tffc.deploy.federation.masked_steps import (
     MaskedStep,
     digest_of_sent,
     label_of,
@@ -25,10 +25,10 @@ from tffc.deploy.flower.masked_steps import (
     unpack_table,
     unpack_terms,
 )
-from tffc.deploy.flower.messages import Reply, Request, malformed
-from tffc.deploy.flower.past import history_of, remembered
-from tffc.deploy.flower.secured import SecuredParts
-from tffc.deploy.flower.settings import NodeSettings
+from tffc.deploy.federation.messages import Reply, Request, malformed
+from tffc.deploy.federation.past import history_of, remembered
+from tffc.deploy.federation.secured import SecuredParts
+from tffc.deploy.federation.settings import NodeSettings
 from tffc.runtime.masking.keys import PrivateKey, PublicKey, read_private_key, read_public_key
 from tffc.runtime.masking.participant import Participant
 from tffc.runtime.masking.terms import Demands

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tffc.deploy.flower.messages import Record, Reply, Request, name_record, read_name
+from tffc.deploy.federation.messages import Record, Reply, Request, name_record, read_name
 from tffc.support.errors import ExecutionError
 
 REQUEST = Request("p" * 64, 3, "attempt", "open", None, (np.ones((2, 3)), np.int32(7), [b"x"]))

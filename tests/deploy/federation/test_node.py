@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.deploy.flower.federation import Defective, make_node
+from tests.deploy.federation.nodes import Defective, make_node
 from tests.runtime.engines.programs import NONE, every_aggregation, process_of
 from tests.runtime.engines.sources import SomeBad, Values, numbers
-from tffc.deploy.flower.messages import Record, Reply, Request, program_digest
-from tffc.deploy.flower.node import Node
+from tffc.deploy.federation.messages import Record, Reply, Request, program_digest
+from tffc.deploy.federation.node import Node
 from tffc.runtime.engines.process import Process
 
 

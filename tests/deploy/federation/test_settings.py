@@ -10,8 +10,8 @@ import pytest
 
 from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of
+from tffc.deploy.federation.settings import NodeSettings, RunSettings
 from tffc.deploy.flower.app_folder import app_files
-from tffc.deploy.flower.settings import NodeSettings, RunSettings
 from tffc.runtime.engines.buffering import Buffering
 from tffc.support.errors import LanguageValueError
 

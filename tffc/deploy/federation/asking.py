@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.deploy.flower.messages import Record, Reply, Request
+from tffc.deploy.federation.messages import Record, Reply, Request
 from tffc.language.values.concrete import flatten
 from tffc.language.values.conformity import conforms
 from tffc.runtime.engines.engine import Cohort

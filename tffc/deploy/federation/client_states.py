@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
-from tffc.deploy.flower.messages import STATE_NAME, StateNames
+from tffc.deploy.federation.messages import STATE_NAME, StateNames
 from tffc.language.dtypes import DType
 from tffc.language.types import TensorType, Type
 from tffc.runtime.data.arrays import ArrayLayout

@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_type_hints
 
-from tffc.deploy.flower.messages import MASKED, OPEN
+from tffc.deploy.federation.messages import MASKED, OPEN
 from tffc.runtime.effects.consent import read_kinds
 from tffc.runtime.engines.buffering import Buffering
 from tffc.support.errors import LanguageValueError
@@ -16,7 +16,7 @@ from tffc.support.errors import LanguageValueError
 T = TypeVar("T")
 
 Config: TypeAlias = Mapping[str, object]
-"""Texts, numbers and booleans by name, as Flower passes them on."""
+"""Texts, numbers and booleans by name, as the configuration of a federation has them."""
 
 
 class _Rule(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.deploy.flower.federation import (
+from tests.deploy.federation.nodes import (
     ANSWERS,
     DEAD,
     DOUBLED,
@@ -20,15 +20,15 @@ from tests.deploy.flower.federation import (
     make_node,
     planned,
 )
-from tests.deploy.flower.test_node import answered
+from tests.deploy.federation.test_node import answered
 from tests.runtime.engines.programs import process_of, tallied
 from tests.runtime.engines.sources import SomeBad, Values
-from tffc.deploy.flower.client_states import RECEIPT, NodeStates, names_for
-from tffc.deploy.flower.engine import FlowerEngine
-from tffc.deploy.flower.messages import Request, StateNames, program_digest
-from tffc.deploy.flower.node import Node
-from tffc.deploy.flower.rounds import run_federation
-from tffc.deploy.flower.settings import RunSettings
+from tffc.deploy.federation.client_states import RECEIPT, NodeStates, names_for
+from tffc.deploy.federation.engine import FederationEngine
+from tffc.deploy.federation.messages import Request, StateNames, program_digest
+from tffc.deploy.federation.node import Node
+from tffc.deploy.federation.rounds import run_federation
+from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.engines.client_states import ClientStates, StateInMemory
 from tffc.runtime.engines.rounds import Round, Sampling
@@ -64,7 +64,7 @@ def rounds_of(
 ) -> Iterator[Round]:
     chosen = {"pause": 0.0, "secure_sums": "open", "min_replies": 3, **settings}
     run_settings = RunSettings(rounds=rounds, **chosen)
-    engine = FlowerEngine(PROCESS, federation, run_settings, federation.log.append)
+    engine = FederationEngine(PROCESS, federation, run_settings, federation.log.append)
     return run_federation(
         engine, state, run_settings, federation.log.append, lambda _: None, receipts
     )

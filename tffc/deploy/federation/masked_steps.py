@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 
-from tffc.deploy.flower.messages import Request, malformed
+from tffc.deploy.federation.messages import Request, malformed
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.masking.commitments import SHARE
 from tffc.runtime.masking.terms import Keys, Revealed, Terms

@@ -1,7 +1,7 @@
-"""A node's store of bundle files that are too large for an app; each is sent once and kept.
+"""A node's store of bundle files that its own copy only names; each is sent once and kept.
 
 A file is named by its SHA-256, which is checked when it arrives and when it is read.  A node
-accepts only files that its own copy of the app names.
+accepts only files that its own copy of the bundle names.
 """
 
 from __future__ import annotations
@@ -9,19 +9,27 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
-from typing import BinaryIO
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 
-from tffc.deploy.flower.bundle_file import DIGEST, Content
-from tffc.deploy.flower.messages import Record, malformed
-from tffc.deploy.flower.settings import NodeSettings
+from tffc.deploy.federation.messages import Record, malformed
+from tffc.deploy.federation.settings import NodeSettings
 from tffc.language.values.resources import read_bytes
 from tffc.runtime.data.identity import file_digest
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
 from tffc.support.guards import is_array
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Content: TypeAlias = bytes | memoryview
+"""The content of a file, which may be mapped into memory."""
+
+Fetch: TypeAlias = Callable[[str, int], Content]
+"""A function that returns the content of a file that is only named, given its SHA-256 and size."""
 
 LACKS, KEEP = "lacks", "keep"
 """The kinds of requests that ask which files a node lacks, and that send it files."""
@@ -106,7 +114,7 @@ def read_digests(record: Record) -> list[str]:
 
 
 def files_record(files: Sequence[Content]) -> Record:
-    """Return a record of files, as arrays of bytes because Flower sends arrays in chunks."""
+    """Return a record of files, as arrays of bytes, which a federation may send in chunks."""
     return Record({}, [np.frombuffer(content, np.uint8) for content in files])
 
 

@@ -18,13 +18,19 @@ from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
 from tffc.assurance.audit.policy import Policy, read_policy, violations
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
-from tffc.deploy.flower.bundle_file import Fetch
-from tffc.deploy.flower.client_states import NodeStates
-from tffc.deploy.flower.messages import MASKED, Record, Reply, Request, malformed, program_digest
-from tffc.deploy.flower.past import history_of
-from tffc.deploy.flower.settings import NodeSettings
-from tffc.deploy.flower.store import store_of
-from tffc.deploy.flower.tasks import UNFORESEEN, WORK, Memory, refusal, reply_to
+from tffc.deploy.federation.client_states import NodeStates
+from tffc.deploy.federation.messages import (
+    MASKED,
+    Record,
+    Reply,
+    Request,
+    malformed,
+    program_digest,
+)
+from tffc.deploy.federation.past import history_of
+from tffc.deploy.federation.settings import NodeSettings
+from tffc.deploy.federation.store import Fetch, store_of
+from tffc.deploy.federation.tasks import UNFORESEEN, WORK, Memory, refusal, reply_to
 from tffc.language import wire
 from tffc.language.types import Type
 from tffc.language.values.conformity import conforms
@@ -99,7 +105,7 @@ class Node:
     ) -> Reply:
         """Return the reply in a step of a masked sum."""
         # Imported late: it imports cryptography.
-        from tffc.deploy.flower.masked_node import MaskedNode, MaskedStep
+        from tffc.deploy.federation.masked_node import MaskedNode, MaskedStep
 
         def work(sent: object) -> Reply:
             reply = self._work(request, sent, settings, process)

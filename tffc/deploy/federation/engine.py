@@ -2,8 +2,8 @@
 
 Accumulators are merged in the order of the nodes' names, so the result does not depend on the order
 of replies.  Only the first reply to the current attempt counts, and only from a node that was
-asked.  If too few nodes reply, there is no new state, and `tffc.deploy.flower.rounds` repeats the
-round.
+asked.  If too few nodes reply, there is no new state, and `tffc.deploy.federation.rounds` repeats
+the round.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.deploy.flower.asking import Asking, Federation, TooFewError
-from tffc.deploy.flower.bundle_file import Content
-from tffc.deploy.flower.client_states import names_for, run_name
-from tffc.deploy.flower.messages import (
+from tffc.deploy.federation.asking import Asking, Federation, TooFewError
+from tffc.deploy.federation.client_states import names_for, run_name
+from tffc.deploy.federation.messages import (
     MASKED,
     OPEN,
     Record,
@@ -28,9 +27,9 @@ from tffc.deploy.flower.messages import (
     program_digest,
     with_states,
 )
-from tffc.deploy.flower.settings import RunSettings
-from tffc.deploy.flower.store import KEEP, LACKS, files_record, read_digests
-from tffc.deploy.flower.tasks import WORK
+from tffc.deploy.federation.settings import RunSettings
+from tffc.deploy.federation.store import KEEP, LACKS, Content, files_record, read_digests
+from tffc.deploy.federation.tasks import WORK
 from tffc.language.nodes import Intrinsic
 from tffc.language.traverse import walk
 from tffc.linking.aggregations import SECURE
@@ -42,7 +41,7 @@ from tffc.runtime.engines.showing import showing
 from tffc.support.errors import DataError, ExecutionError
 
 if TYPE_CHECKING:
-    from tffc.deploy.flower.masked_engine import Finish, MaskedAttempt
+    from tffc.deploy.federation.masked_engine import Finish, MaskedAttempt
 
 
 class Nodes:
@@ -68,10 +67,10 @@ class Nodes:
         )
 
 
-class FlowerEngine:
+class FederationEngine:
     """Runs rounds of one process, each with a cohort of nodes; `tell` receives lines for the log.
 
-    `large` has the files of the bundle that the app does not hold, by hash.
+    `large` has the files of the bundle that the nodes' copies only name, by hash.
 
     Raises:
       ExecutionError: the program has secure sums, and the configuration does not say how to add
@@ -152,7 +151,7 @@ class FlowerEngine:
         """Return the server's values, which states clients begin with, and the result of
         `MaskedAttempt.run`."""
         # Imported late: it imports cryptography.
-        from tffc.deploy.flower.masked_engine import MaskedAttempt
+        from tffc.deploy.federation.masked_engine import MaskedAttempt
 
         if self._unfinished is None:
             with showing():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.deploy.flower.federation import (
+from tests.deploy.federation.nodes import (
     ANSWERS,
     DEAD,
     GOOD,
@@ -22,9 +22,9 @@ from tests.deploy.flower.federation import (
 from tests.deploy.flower.processes import node_keys
 from tests.runtime.engines.programs import process_of
 from tests.runtime.engines.sources import Values, numbers
-from tffc.deploy.flower.asking import TooFewError
-from tffc.deploy.flower.masked_steps import MaskedStep
-from tffc.deploy.flower.messages import Record, Reply
+from tffc.deploy.federation.asking import TooFewError
+from tffc.deploy.federation.masked_steps import MaskedStep
+from tffc.deploy.federation.messages import Record, Reply
 from tffc.runtime.engines.process import Process
 from tffc.runtime.masking.keys import read_private_key, read_public_key
 from tffc.support.errors import ExecutionError

@@ -1,7 +1,7 @@
 """Tasks: messages to a node, handled by the node's process or by a worker beside it.
 
 If there is a worker, the process for a message imports only this module, not
-`tffc.deploy.flower.node`.
+`tffc.deploy.federation.node`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tffc.deploy.flower.messages import Record, Reply, Request
-from tffc.deploy.flower.settings import Config
+from tffc.deploy.federation.messages import Record, Reply, Request
+from tffc.deploy.federation.settings import Config
 
 WORK = "work"
 """The kind of request for which a node folds its clients."""

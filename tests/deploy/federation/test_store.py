@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.refusals import refusal
-from tffc.deploy.flower.messages import Record
-from tffc.deploy.flower.settings import NodeSettings
-from tffc.deploy.flower.store import (
+from tffc.deploy.federation.messages import Record
+from tffc.deploy.federation.settings import NodeSettings
+from tffc.deploy.federation.store import (
     Store,
     answer_keep,
     answer_lacks,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.deploy.flower.federation import make_node
-from tests.deploy.flower.test_node import answered, policy, request_for
+from tests.deploy.federation.nodes import make_node
+from tests.deploy.federation.test_node import answered, policy, request_for
 from tests.runtime.engines.programs import NONE, process_of
 from tests.runtime.engines.sources import Values
 from tffc.assurance.audit.audit import audit

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tffc as tff
-from tests.deploy.flower.federation import (
+from tests.deploy.federation.nodes import (
     ALL,
     ANSWERS,
     BROKEN,
@@ -36,9 +36,9 @@ from tests.deploy.flower.federation import (
 from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of, scaled
 from tests.runtime.engines.sources import SomeBad, Values, numbers
-from tffc.deploy.flower.asking import Arrival, TooFewError
-from tffc.deploy.flower.engine import FlowerEngine, Nodes
-from tffc.deploy.flower.settings import RunSettings
+from tffc.deploy.federation.asking import Arrival, TooFewError
+from tffc.deploy.federation.engine import FederationEngine, Nodes
+from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
@@ -127,7 +127,7 @@ def test_nodes_see_nothing_of_what_only_the_server_keeps(form: str) -> None:
     clients = Values([np.float32(1), np.float32(2)])
     together = Together({"north": make_node(process.bundle, clients, [])})
     settings = RunSettings(min_nodes=1, min_replies=1)
-    engine = FlowerEngine(process, together, settings, [].append)
+    engine = FederationEngine(process, together, settings, [].append)
     state = (np.float32(7), SECRET)
     found = engine.run_round(state, Cohort(Nodes(["north"]), ("north",)))
     assert found.output == 26
@@ -159,7 +159,7 @@ def test_clients_keep_what_a_round_of_a_broadcast_form_gives_them(tmp_path: Any)
     node = make_node(process.bundle, clients, log, {"out": str(tmp_path)})
     together = Together({"north": node})
     settings = RunSettings(min_nodes=1, min_replies=1)
-    engine = FlowerEngine(process, together, settings, [].append)
+    engine = FederationEngine(process, together, settings, [].append)
     found = engine.run_round(np.int32(7), Cohort(Nodes(["north"]), ("north",), round=3))
     assert (found.state, found.output, log) == (7, (), [])
     files = sorted((tmp_path / "clients" / "round-3").iterdir())
@@ -175,7 +175,7 @@ def test_a_node_without_a_folder_for_what_clients_have() -> None:
     node = make_node(process.bundle, Values([np.int32(2)]), log)
     together = Together({"north": node})
     settings = RunSettings(min_nodes=1, min_replies=1)
-    engine = FlowerEngine(process, together, settings, [].append)
+    engine = FederationEngine(process, together, settings, [].append)
     with pytest.raises(TooFewError):
         engine.run_round(np.int32(7), Cohort(Nodes(["north"]), ("north",)))
     assert log == [
@@ -378,13 +378,13 @@ def test_an_error_that_a_node_made_up() -> None:
 def test_secure_sums_are_refused_unless_they_may_be_unmasked() -> None:
     process = process_of(every_aggregation, "mapreduce")
     with pytest.raises(ExecutionError) as caught:
-        FlowerEngine(process, Together({}), RunSettings(), [].append)
+        FederationEngine(process, Together({}), RunSettings(), [].append)
     assert str(caught.value) == (
         "the program has secure sums, and it is not said how nodes add them [E766]\n"
         '  help: give secure-sums="masked" in the run configuration, or "open" where the server '
         "may see the sum of each node's clients"
     )
-    FlowerEngine(process_of(moving, "mapreduce"), Together({}), RunSettings(), [].append)
+    FederationEngine(process_of(moving, "mapreduce"), Together({}), RunSettings(), [].append)
 
 
 def test_the_data_of_a_node_is_nowhere_else() -> None:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tffc.backends.forms.buffered import BufferedSteps
-from tffc.deploy.flower.asking import Arrival, Asking, TooFewError, read_reply
-from tffc.deploy.flower.engine import FlowerEngine, Nodes
-from tffc.deploy.flower.messages import Reply, Request
-from tffc.deploy.flower.pauses import pause_after
-from tffc.deploy.flower.rounds import wait_for_nodes
-from tffc.deploy.flower.settings import RunSettings
-from tffc.deploy.flower.tasks import WORK
+from tffc.deploy.federation.asking import Arrival, Asking, TooFewError, read_reply
+from tffc.deploy.federation.engine import FederationEngine, Nodes
+from tffc.deploy.federation.messages import Reply, Request
+from tffc.deploy.federation.pauses import pause_after
+from tffc.deploy.federation.rounds import wait_for_nodes
+from tffc.deploy.federation.settings import RunSettings
+from tffc.deploy.federation.tasks import WORK
 from tffc.runtime.engines.buffered import Arrived, Start, run_buffered
 from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.delays import Delays
@@ -38,7 +38,7 @@ Sleep = Callable[[float], None]
 
 
 def run_buffered_federation(
-    engine: FlowerEngine,
+    engine: FederationEngine,
     state: State,
     settings: RunSettings,
     buffering: Buffering,
@@ -66,7 +66,7 @@ def run_buffered_federation(
 
 
 def _waited_for(
-    engine: FlowerEngine, settings: RunSettings, sleep: Sleep, least: int
+    engine: FederationEngine, settings: RunSettings, sleep: Sleep, least: int
 ) -> Sequence[str]:
     """Return the nodes, once there are enough, in as many attempts as there may be."""
     for _ in range(settings.attempts - 1):
@@ -83,7 +83,7 @@ class _BufferedFederation:
 
     shows_clients = False
 
-    def __init__(self, engine: FlowerEngine, sleep: Sleep) -> None:
+    def __init__(self, engine: FederationEngine, sleep: Sleep) -> None:
         self._engine, self._sleep = engine, sleep
 
     @property
@@ -115,7 +115,7 @@ class NodeArrivals:
     """Asks nodes for contributions, which arrive when they answer; see `Arrivals`."""
 
     def __init__(
-        self, engine: FlowerEngine, steps: BufferedSteps, cohort: Cohort, sleep: Sleep
+        self, engine: FederationEngine, steps: BufferedSteps, cohort: Cohort, sleep: Sleep
     ) -> None:
         self._engine, self._group, self._cohort = engine, steps.group, cohort
         self._sleep = sleep

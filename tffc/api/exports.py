@@ -45,8 +45,8 @@ def export(
 ) -> Exported:
     """Write the components of a bundle as models, a bundle as an app, or a trained model.
 
-    `to` is "saved_model", "tflite", "keras", "safetensors", "flower" or an export of an installed
-    package, and `out` the new folder, or the `.keras` or `.safetensors` file.  Without
+    `to` is "saved_model", "tflite", "keras", "safetensors", "flower", "nvflare" or an export of an
+    installed package, and `out` the new folder, or the `.keras` or `.safetensors` file.  Without
     `state`, `source` is a bundle or its folder.  With one, it is a TensorFlow computation whose
     first argument is the state or its `part`, such as "model" or "0/weights"; for "keras", it is a
     function that makes the model, which gets the weights.  `state` is a run, one of its rounds, a

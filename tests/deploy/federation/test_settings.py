@@ -110,7 +110,7 @@ def test_buffered_rounds_that_are_refused(config: dict[str, Any], message: str) 
 def test_a_run_that_cannot_be(name: str, value: Any, expected: str) -> None:
     assert refusal(LanguageValueError, RunSettings.read, {name: value}) == (
         f"{name!r} in the run configuration is {value!r}, expected {expected} [E766]\n"
-        "  help: docs/flower.md has a table of all entries"
+        "  help: docs/flower.md and docs/nvflare.md have tables of all entries"
     )
 
 

@@ -39,7 +39,7 @@ def _listed() -> str:
     "-o",
     required=True,
     metavar="PATH",
-    help="The folder for the models or the app, or the .keras or .safetensors file.",
+    help="The folder for the models, app or job, or the .keras or .safetensors file.",
 )
 @path_option("--state", metavar="STATE", help="The trained state: its file or its run folder.")
 @click.option(
@@ -50,7 +50,7 @@ def _listed() -> str:
 )
 @click.option("--partial", is_flag=True, help="Write components even if others cannot be exported.")
 @consent_option("As for tffc run: loading a graph makes TensorFlow evaluate its constants.")
-@click.option("--force", is_flag=True, help="Replace existing models or an existing app.")
+@click.option("--force", is_flag=True, help="Replace existing models, app or job.")
 @click.option(
     "--check",
     is_flag=True,
@@ -62,8 +62,8 @@ def export_command(**options: Any) -> None:
 
     A bundle whose components are proved to compute something else than its program is refused.
 
-    With --to flower, writes an app that runs the bundle's rounds on a Flower federation; see
-    docs/flower.md.
+    With --to flower, writes an app that runs the bundle's rounds on a Flower federation, and with
+    --to nvflare a job for one of NVIDIA FLARE; see docs/flower.md and docs/nvflare.md.
 
     Each call of a model runs one component, independently of other calls. If a component with a
     result cannot be exported, nothing is written unless --partial is given.

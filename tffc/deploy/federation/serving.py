@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Generator, Iterator
 
 from tffc.deploy.federation.buffered import run_buffered_federation
@@ -22,11 +23,15 @@ from tffc.support.errors import TffcError
 
 
 def serve_rounds(
-    engine: FederationEngine, settings: RunSettings, tell: Callable[[str], None], kind: str
+    engine: FederationEngine,
+    settings: RunSettings,
+    tell: Callable[[str], None],
+    kind: str,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Round]:
     """Run the configured rounds; save, log and yield each.
 
-    `kind` names the federation in the folder of the run.
+    `kind` names the federation in the folder of the run, and `sleep` waits for seconds.
 
     Raises:
       TffcError: the folder is refused, or rounds cannot be run.
@@ -35,9 +40,9 @@ def serve_rounds(
     with _outputs(process, settings, kind) as (state, receipts, save):
         buffering = settings.buffering
         if buffering is None:
-            rounds = run_federation(engine, state, settings, tell, receipts=receipts)
+            rounds = run_federation(engine, state, settings, tell, sleep, receipts)
         else:
-            rounds = run_buffered_federation(engine, state, settings, buffering)
+            rounds = run_buffered_federation(engine, state, settings, buffering, sleep)
         for finished in rounds:
             save(finished)
             tell(row_of(finished, process.output_type).to_json().rstrip())

@@ -229,5 +229,5 @@ def _wrong(name: str, what: str, config: Config, expected: str) -> LanguageValue
     return LanguageValueError(
         "E766",
         f"{name!r} in {what} is {config.get(name)!r}, expected {expected}",
-        help="docs/flower.md has a table of all entries",
+        help="docs/flower.md and docs/nvflare.md have tables of all entries",
     )

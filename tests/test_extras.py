@@ -97,6 +97,16 @@ assert run.info.status == "FINISHED" and run.data.metrics["round/clients"] == 12
 
 APP = f"{COMPILE}tffc export mean --to flower -o app\n"
 
+NVFLARE = f"""\
+{COMPILE}
+tffc export mean --to nvflare -o job
+mkdir -p workspace/local
+echo '{{"class_allow_list": ["tffc.deploy.nvflare."]}}' > workspace/local/resources.json
+echo "{{\\"data\\": \\"$PWD/examples/temperature/sensors\\"}}" > workspace/local/tffc.json
+nvflare simulator -w workspace -n 2 -t 2 job
+tffc show workspace/server/simulate_job/tffc
+"""
+
 USES = {
     "": COMPILE + ROUND,
     "all": COMPILE
@@ -109,6 +119,7 @@ USES = {
     "learning": LEARNING,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
     "mlflow": f"{OFFLINE}{COMPILE}{ROUND} --track mlflow\n{READ_MLFLOW}",
+    "nvflare": NVFLARE,
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "ray": f"{COMPILE}{ROUND} --engine ray --engine-options --workers=1",
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",

@@ -67,7 +67,10 @@ def test_a_wrong_run(tmp_path: pathlib.Path, case: str) -> None:
 def test_a_site(tmp_path: pathlib.Path) -> None:
     write(tmp_path, data="/clients", policy="/policy.yaml", skip_bad_clients=True)
     assert read_site_settings(tmp_path, "ward", ()) == NodeSettings(
-        data="/clients", policy=pathlib.Path("/policy.yaml"), skip_bad_clients=True
+        data="/clients",
+        policy=pathlib.Path("/policy.yaml"),
+        skip_bad_clients=True,
+        name="ward",
     )
 
 

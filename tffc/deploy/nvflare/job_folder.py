@@ -45,8 +45,8 @@ def job_files(bundle: Bundle, name: str) -> dict[str, bytes]:
     usual = dataclasses.asdict(RunSettings())
     config: dict[str, object] = {entry: usual[entry.replace("-", "_")] for entry in SHOWN}
     config |= {"out": "", "resume": False, "secure-sums": "", "allow-effects": ""}
-    controller = {"id": "rounds", "path": CONTROLLER, "args": {"config": config}}
-    executor = {"tasks": KINDS, "executor": {"path": EXECUTOR, "args": {}}}
+    controller: dict[str, object] = {"id": "rounds", "path": CONTROLLER, "args": {"config": config}}
+    executor: dict[str, object] = {"tasks": KINDS, "executor": {"path": EXECUTOR, "args": {}}}
     files = {**bundle.encode(), **bundle.resource_files()}
     readme = string.Template(README.read_text(encoding="utf-8"))
     about = {"name": name, "version": VERSION, "form": bundle.form}

@@ -53,8 +53,8 @@ def read_run_settings(config: Config, out: pathlib.Path) -> RunSettings:
 def read_site_settings(folder: pathlib.Path, name: str, simulated: Sequence[str]) -> NodeSettings:
     """Parse the configuration of the site of a name, in the folder.
 
-    `simulated` has the names of all sites of a simulation, which share one configuration: each has
-    a part of the clients.
+    In masked sums it takes part under this name alone.  `simulated` has the names of all sites of a
+    simulation, which share one configuration: each has a part of the clients.
 
     Raises:
       LanguageValueError: it cannot be read, or an entry is unknown, invalid, or has no effect.
@@ -70,7 +70,7 @@ def read_site_settings(folder: pathlib.Path, name: str, simulated: Sequence[str]
             "the site's configuration does not say where its clients' data is",
             help=f'write {{"data": "/path/to/data"}} to {folder / SITE_FILE}',
         )
-    return NodeSettings.read(config, {})
+    return NodeSettings.read({**config, "name": name}, {})
 
 
 @reader("the configuration of a site", LanguageValueError)

@@ -105,7 +105,7 @@ def _report() -> Any:
         if error.name != "matplotlib":
             raise
         raise click.ClickException(
-            "Matplotlib is not installed, and the plots need it: pip install 'tffc[benchmarks]'"
+            "Matplotlib is not installed, and the plots need it: pip install '.[benchmarks]'"
         ) from None
 
 

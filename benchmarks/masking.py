@@ -20,7 +20,7 @@ import click
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tffc.deploy.flower.masked_steps import (
+from tffc.deploy.federation.masked_steps import (
     MaskedStep,
     attempt_of,
     pack_keys,
@@ -31,7 +31,7 @@ from tffc.deploy.flower.masked_steps import (
     unpack_keys,
     unpack_table,
 )
-from tffc.deploy.flower.messages import MASKED, Reply, Request
+from tffc.deploy.federation.messages import MASKED, Reply, Request
 from tffc.runtime.masking.keys import PrivateKey
 from tffc.runtime.masking.participant import Participant
 from tffc.runtime.masking.terms import Confirmation, Demands, Terms

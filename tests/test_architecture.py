@@ -151,6 +151,7 @@ def test_no_two_classes_share_a_name() -> None:
         ("cryptography", ("runtime/masking/", "assurance/trust/")),
         ("securesystemslib", "assurance/trust/"),
         ("flwr", "deploy/flower/"),
+        ("nvflare", "deploy/nvflare/"),
         ("tensorflow", ""),
         ("jax", ""),
     ],
@@ -176,8 +177,8 @@ OPTIONS_OF_OTHERS = {
     "deploy/ray/options.py": "the options of the engine, given as text",
     "deploy/ray/pool.py": "the options of the engine, given as text",
     "deploy/flower/bundle_file.py": "a whole command, tffc export --to flower",
-    "deploy/flower/node.py": "options of Flower's commands",
-    "deploy/flower/settings.py": "options of Flower's commands",
+    "deploy/federation/node.py": "options of Flower's commands",
+    "deploy/federation/settings.py": "options of Flower's commands",
     "assurance/golden/pytest_plugin.py": "pytest's options",
     "graphs/proto/generate.py": "protoc's options",
 }

@@ -99,6 +99,16 @@ APP = f"{COMPILE}tffc export mean --to flower -o app\n"
 
 SIGN = "openssl genpkey -algorithm ed25519 -out key && tffc sign mean --key key"
 
+NVFLARE = f"""\
+{COMPILE}
+tffc export mean --to nvflare -o job
+mkdir -p workspace/local
+echo '{{"class_allow_list": ["tffc.deploy.nvflare."]}}' > workspace/local/resources.json
+echo "{{\\"data\\": \\"$PWD/examples/temperature/sensors\\"}}" > workspace/local/tffc.json
+nvflare simulator -w workspace -n 2 -t 2 job
+tffc show workspace/server/simulate_job/tffc
+"""
+
 USES = {
     "": COMPILE + ROUND,
     "all": COMPILE
@@ -111,6 +121,7 @@ USES = {
     "learning": LEARNING,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
     "mlflow": f"{OFFLINE}{COMPILE}{ROUND} --track mlflow\n{READ_MLFLOW}",
+    "nvflare": NVFLARE,
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "ray": f"{COMPILE}{ROUND} --engine ray --engine-options --workers=1",
     "sign": f"{COMPILE}{SIGN}",
@@ -123,20 +134,20 @@ USES = {
 """What each extra is for, tried in a copy of the checkout; nothing at all for the empty one."""
 
 WITHOUT = {
-    "beam": (f"{COMPILE}{ROUND} --engine beam", "pip install 'tffc[beam]'"),
-    "benchmarks": ("python -m benchmarks --quick", "pip install 'tffc[benchmarks]'"),
-    "flower": (f"{APP}cd app && python -m tffc_app.server_app", "pip install 'tffc[flower]'"),
-    "jax": (JAX, "pip install 'tffc[jax]'"),
-    "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install 'tffc[masking]'"),
-    "mlflow": (f"{COMPILE}{ROUND} --track mlflow", "pip install 'tffc[mlflow]'"),
+    "beam": (f"{COMPILE}{ROUND} --engine beam", "pip install '.[beam]'"),
+    "benchmarks": ("python -m benchmarks --quick", "pip install '.[benchmarks]'"),
+    "flower": (f"{APP}cd app && python -m tffc_app.server_app", "pip install '.[flower]'"),
+    "jax": (JAX, "pip install '.[jax]'"),
+    "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install '.[masking]'"),
+    "mlflow": (f"{COMPILE}{ROUND} --track mlflow", "pip install '.[mlflow]'"),
     "parquet": (
         f"{COMPILE}touch rows.parquet && {READ_PARQUET}",
-        "pip install 'tffc[parquet]'",
+        "pip install '.[parquet]'",
     ),
-    "ray": (f"{COMPILE}{ROUND} --engine ray", "pip install 'tffc[ray]'"),
+    "ray": (f"{COMPILE}{ROUND} --engine ray", "pip install '.[ray]'"),
     "sign": (f"{COMPILE}{SIGN}", "pip install 'securesystemslib[crypto]'"),
     "tensorboard": (f"{COMPILE}{ROUND} --out run --log tensorboard", "pip install tensorboard"),
-    "wandb": (f"{COMPILE}{ROUND} --track wandb", "pip install 'tffc[wandb]'"),
+    "wandb": (f"{COMPILE}{ROUND} --track wandb", "pip install '.[wandb]'"),
 }
 """What is tried without each extra, and what the message says to do."""
 

@@ -58,7 +58,7 @@ def test_the_reader_is_offered_as_tffc_is(key: str) -> None:
 def test_all_extras_are_in_all() -> None:
     extras = project(".")["optional-dependencies"]
     (named,) = extras["all"]
-    apart = {"all", "benchmarks", "dev", "docs", "test"}
+    apart = {"all", "benchmarks", "dev", "docs", "nvflare", "test"}
     assert sorted(re.findall(r"\w+", named)[1:]) == sorted(extras.keys() - apart)
 
 

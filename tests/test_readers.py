@@ -51,7 +51,7 @@ ELSEWHERE: Mapping[str, str] = {
     "deploy/export/signatures.py": OWN,
     "deploy/export/tflite.py": OWN,
     "support/files/strict_json.py": PART,
-    "deploy/flower/masked_node.py": MEMORY,
+    "deploy/federation/masked_node.py": MEMORY,
     "deploy/flower/warm.py": PEER,
     "runtime/frameworks/tensorflow/runner.py": OWN,
     "frontend/computation.py": OWN,

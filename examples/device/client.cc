@@ -3,9 +3,11 @@
 //     client MODEL SIGNATURE IN OUT
 //
 // Each input NAME of the signature is read from IN/NAME.npy and each output written to OUT/NAME.npy,
-// arrays of numbers in C order. Exit codes: 0 done, 1 refused, 2 wrong usage.
+// arrays of numbers in C order. OUT is made if it does not exist. Exit codes: 0 done, 1 refused,
+// 2 wrong usage.
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -98,6 +100,7 @@ void Run(const std::string& folder, const std::string& name, const std::string& 
   }
   std::vector<tf::Tensor> results;
   Check(model.GetSession()->Run(given, names, {}, &results));
+  std::filesystem::create_directories(out);
   for (size_t i = 0; i < keys.size(); ++i) WriteNpy(out + "/" + keys[i] + ".npy", results[i]);
 }
 

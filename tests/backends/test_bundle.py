@@ -220,7 +220,11 @@ def test_a_newer_major_format_is_refused(tmp_path: pathlib.Path) -> None:
     change_manifest(tmp_path, format_version="3.0")
     assert refusal(BundleError, read_bundle, tmp_path) == (
         f"{tmp_path}/manifest.json is of format 3.0, and this tffc reads up to 2.x [E611]\n"
-        "  help: use the version of tffc that made it, or a later one"
+        "  help: use tffc 0.1.0, which made it, or a later one"
+    )
+    change_manifest(tmp_path, versions=...)
+    assert refusal(BundleError, read_bundle, tmp_path).endswith(
+        "\n  help: use the version of tffc that made it, or a later one"
     )
 
 

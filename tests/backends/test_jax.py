@@ -45,7 +45,7 @@ from tffc.runtime.interpreter.interpreter import run
 from tffc.support.errors import GraphError, LanguageTypeError
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
+    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install '.[jax]'"
 )
 
 VECTOR = tff.TensorType(np.float32, [3])

@@ -56,6 +56,7 @@ PAGES = (
     "explore.md",
     "export.md",
     "flower.md",
+    "nvflare.md",
     "forms.md",
     "getting-started.md",
     "goldens.md",

@@ -177,7 +177,7 @@ def test_a_bad_client_fails_its_round_or_is_left_out(
 
 
 def test_packing(run: Run, write: Write, temperature: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tffc[parquet]'")
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]'")
     write("readings.csv", "client,degrees\nroof,1\nroof,2\ncellar,3\n")
     assert run("data", "pack", SOURCE, "-o", "packed").refusal == (
         "error[E616]: data of the kind csv is packed as a program takes it\n"
@@ -210,12 +210,13 @@ def test_packing_without_pyarrow(
     ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E680]: packing clients' data needs pyarrow\n = help: pip install 'tffc[parquet]'\n",
+        "error[E680]: packing clients' data needs pyarrow\n"
+        " = help: in tffc's checkout: pip install '.[parquet]'\n",
     )
 
 
 def test_a_run_packs_its_data_once(run: Run, write: Write, temperature: pathlib.Path) -> None:
-    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tffc[parquet]'")
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]'")
     write("readings.csv", "client,degrees\nroof,1\nroof,2\ncellar,3\n")
     args = ("run", str(temperature), "--data", SOURCE, "--rounds", "1", "--log", "jsonl")
     outputs = [run(*args, *more).stdout for more in ((), ("--pack", "p"), ("--pack", "p"))]

@@ -129,9 +129,9 @@ def test_what_is_missing_ends_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) 
         f"  click                    {importlib.metadata.version('click'):<12} ok"
         "             >=8\n"
         "  no-such-package          -            missing        >=2\n"
-        "  to fix it: pip install 'tffc'\n"
+        "  to fix it: in tffc's checkout: pip install .\n"
         "\n"
         "tffc[beam]\n"
         "  neither-this             -            missing\n"
-        "  to fix it: pip install 'tffc[beam]'\n"
+        "  to fix it: in tffc's checkout: pip install '.[beam]'\n"
     )

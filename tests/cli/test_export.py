@@ -166,14 +166,20 @@ def test_the_arrays_of_a_trained_state(trained: Run, run: Run, tmp_path: pathlib
     assert (ran.code, "safetensors writes what is in the state" in ran.stderr) == (2, True)
 
 
+def write_line(folder: pathlib.Path, bias: float) -> None:
+    """Write the state of a line with a bias, in the place of another one."""
+    (folder / "build" / "state.npz").unlink(missing_ok=True)
+    type = "<model=<kernel=float32[2,1],bias=float32[1]>,round=int32>"
+    value = ((np.array([[1], [2]], np.float32), np.array([bias], np.float32)), np.int32(1))
+    write_state(folder / "build" / "state.npz", State(value, "", 1), parse_type(type))
+
+
 @pytest.fixture
 def trained(run: Run, tmp_path: pathlib.Path) -> Run:
     """Exports from `MODULE` with a state whose part `model` is a line."""
     (tmp_path / "line.py").write_text(MODULE)
     (tmp_path / "build").mkdir()
-    type = "<model=<kernel=float32[2,1],bias=float32[1]>,round=int32>"
-    value = ((np.array([[1], [2]], np.float32), np.array([3], np.float32)), np.int32(1))
-    write_state(tmp_path / "build" / "state.npz", State(value, "", 1), parse_type(type))
+    write_line(tmp_path, 3)
     return lambda target, kind, *options: run(
         "export", target, "--state", "build", "--to", kind, *options
     )
@@ -235,6 +241,31 @@ def test_a_trained_keras_model(trained: Run, tmp_path: pathlib.Path) -> None:
         " = help: replace it, or name another file; --force replaces it\n"
     )
     assert trained(*args, "--force").code == 0
+    ran = trained(*args, "--check")
+    assert (ran.code, ran.stderr.endswith("cannot be checked: it has the time in it\n")) == (
+        2,
+        True,
+    )
+
+
+def test_trained_models_are_checked(trained: Run, tmp_path: pathlib.Path) -> None:
+    args = ("line.py:predict", "saved_model", "--part", "model", "-o", "m")
+    assert trained(*args).code == 0
+    assert trained(*args, "--check").code == 0
+    write_line(tmp_path, 4)
+    ran = trained(*args, "--check")
+    assert (ran.code, ran.stderr.startswith("error[E866]: m does not hold")) == (1, True)
+
+
+def test_arrays_are_checked(run: Run, trained: Run, tmp_path: pathlib.Path) -> None:
+    args = ("export", "build", "--to", "safetensors", "--part", "model", "-o", "line.safetensors")
+    assert run(*args).code == 0
+    assert run(*args, "--check").stderr == "line.safetensors holds what this exports\n"
+    write_line(tmp_path, 4)
+    assert run(*args, "--check").stderr.startswith(
+        "error[E866]: line.safetensors does not hold what this exports\n"
+        " = note: line.safetensors: it has other content\n"
+    )
 
 
 def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path) -> None:

@@ -33,11 +33,11 @@ from tffc.cli.application import application
 from website import anchors
 
 needs_jax = pytest.mark.skipif(
-    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
+    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install '.[jax]'"
 )
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None,
-    reason="PyTorch is not installed: pip install 'tffc[torch]'",
+    reason="PyTorch is not installed: pip install '.[torch]'",
 )
 RAY_WARNS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")
 UPDATE = "write it again: python -m tests.cli.pages"

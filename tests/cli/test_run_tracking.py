@@ -137,7 +137,7 @@ def test_rounds_go_on_without_a_tracker_that_fails(
 
 @pytest.mark.parametrize(
     ("package", "title", "install"),
-    [("mlflow", "MLflow", "'tffc[mlflow]'"), ("wandb", "Weights & Biases", "'tffc[wandb]'")],
+    [("mlflow", "MLflow", "mlflow"), ("wandb", "Weights & Biases", "wandb")],
 )
 def test_a_tracker_that_is_not_installed_is_refused_first(
     run: Run, monkeypatch: pytest.MonkeyPatch, package: str, title: str, install: str

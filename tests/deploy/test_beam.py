@@ -450,7 +450,7 @@ def test_beam_may_be_missing(package: str, name: str, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, package, None)
     assert refusal(MissingExtraError, make_engine, "beam", process_of(bounded, "mapreduce")) == (
         f"{name} is not installed, and the engine 'beam' needs it [E701]\n"
-        "  help: pip install 'tffc[beam]'"
+        "  help: in tffc's checkout: pip install '.[beam]'"
     )
 
 

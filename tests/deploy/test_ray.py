@@ -665,7 +665,7 @@ def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert refusal(MissingExtraError, make_engine, "ray", process_of(bounded, "mapreduce")) == (
         "Ray is not installed, and the engine 'ray' needs it [E701]\n"
-        "  help: pip install 'tffc[ray]'"
+        "  help: in tffc's checkout: pip install '.[ray]'"
     )
 
 

@@ -52,7 +52,7 @@ def skip_without_frameworks(target: str) -> None:
     for part, names in NEEDED.items():
         for name in names if part in target else ():
             if importlib.util.find_spec(name) is None:
-                pytest.skip(f"{name} is not installed: pip install 'tffc[test]'")
+                pytest.skip(f"{name} is not installed: pip install '.[test]'")
 
 
 @pytest.mark.parametrize("example", GOLDEN, ids=lambda example: example.name)

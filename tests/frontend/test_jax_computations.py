@@ -24,7 +24,7 @@ INT, FLOAT = np.int32, np.float32
 OrderedDict = collections.OrderedDict
 
 needs_jax = pytest.mark.skipif(
-    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
+    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install '.[jax]'"
 )
 
 
@@ -278,5 +278,5 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(error) == (
         "a JAX computation needs JAX, which cannot be imported [E701]\n"
         "  note: import of jax halted; None in sys.modules\n"
-        "  help: install it with: pip install 'tffc[jax]'"
+        "  help: in tffc's checkout: pip install '.[jax]'"
     )

@@ -9,9 +9,11 @@ import numpy as np
 
 from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
 from tests.hostile.bundles import seeds as seed_bundles
+from tffc.deploy.federation.messages import OPEN, Record, Reply, Request, read_name
+from tffc.deploy.federation.past import FILE, history_of, remembered
 from tffc.deploy.flower.bundle_file import decode_bundle_file, encode_bundle_file, named_files
-from tffc.deploy.flower.messages import OPEN, Record, Reply, Request, read_name
-from tffc.deploy.flower.past import FILE, history_of, remembered
+from tffc.deploy.nvflare.packed import pack, unpack
+from tffc.deploy.nvflare.sites import SITE_FILE, read_site_settings
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.masking.history import History
 from tffc.support.errors import TffcError
@@ -54,6 +56,26 @@ def read_history(data: bytes) -> bool:
     return True
 
 
+def read_packed(data: bytes) -> bool:
+    """Read the bytes of a message, and the request or reply that it is."""
+    record = unpack(data)
+    return _is_read(Request, record) or _is_read(Reply, record)
+
+
+def read_site(data: bytes) -> bool:
+    """Read the configuration of a site."""
+    place = folder("site")
+    (place / SITE_FILE).write_bytes(data)
+    read_site_settings(place, "site-1", ["site-1", "site-2"])
+    return True
+
+
+def _seed_packed() -> list[bytes]:
+    request = Request("0" * 64, 1, "a", OPEN, [ARRAYS[0]], (ARRAYS[1], np.float32(2)))
+    reply = Reply("0" * 64, 1, "a", clients=2, totals=[ARRAYS[2]])
+    return [pack(message.to_record()) for message in (request, reply)]
+
+
 def _seed_messages() -> list[bytes]:
     values: tuple[Any, ...] = (
         (np.int32(1), np.array([b"x"], object)),
@@ -73,7 +95,16 @@ def _seed_histories() -> list[bytes]:
     return [b"{}", HISTORY, json.dumps(history.to_json()).encode()]
 
 
+SITES = (
+    b'{"data": "csv:visits.csv"}',
+    b'{"data": "d", "partition-id": 0, "num-partitions": 2, "policy": "p", "key": "k"}',
+)
+
 READERS = {
+    "packed-message": Reader(
+        read_packed, _seed_packed, damage_bytes, ("a message of a federation",)
+    ),
+    "site": Reader(read_site, lambda: list(SITES), damage_text, ("the configuration of a site",)),
     "federation-message": Reader(
         read_message, _seed_messages, damage_bytes, ("a message of a federation",)
     ),

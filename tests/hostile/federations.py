@@ -22,16 +22,16 @@ import numpy as np
 import tensorflow as tf
 
 import tffc as tff
-from tests.deploy.flower.federation import make_node
+from tests.deploy.federation.nodes import make_node
 from tests.fuzz.mutations import CHANGES, damaged_bytes
 from tests.runtime.engines.programs import every_aggregation, personal, process_of
 from tests.runtime.engines.sources import Values
-from tffc.deploy.flower.asking import Arrival, TooFewError
-from tffc.deploy.flower.engine import FlowerEngine, Nodes
-from tffc.deploy.flower.messages import Record, Reply, Request
-from tffc.deploy.flower.node import Node
-from tffc.deploy.flower.settings import RunSettings
-from tffc.deploy.flower.tasks import UNFORESEEN, Memory
+from tffc.deploy.federation.asking import Arrival, TooFewError
+from tffc.deploy.federation.engine import FederationEngine, Nodes
+from tffc.deploy.federation.messages import Record, Reply, Request
+from tffc.deploy.federation.node import Node
+from tffc.deploy.federation.settings import RunSettings
+from tffc.deploy.federation.tasks import UNFORESEEN, Memory
 from tffc.language.values.concrete import Federated
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.engine import Cohort
@@ -184,7 +184,7 @@ def round_of(federation: Federation, here: Here, least: int = 1) -> tuple[Any, l
     """The result of one round, and the server's log."""
     log: list[str] = []
     settings = RunSettings(min_replies=least, secure_sums=federation.sums)
-    engine = FlowerEngine(federation.process, here, settings, log.append)
+    engine = FederationEngine(federation.process, here, settings, log.append)
     return engine.run_round(federation.state, Cohort(Nodes(NAMES), NAMES, round=1)), log
 
 

@@ -13,11 +13,11 @@ import pytest
 from tests.hostile import federations
 from tests.hostile.federations import NAMES, Here, changed_record, honest, round_of
 from tests.runtime.masking.sums import Sum
-from tffc.deploy.flower.engine import FlowerEngine
-from tffc.deploy.flower.masked_steps import MOST_PARTICIPANTS, pack_table, unpack_table
-from tffc.deploy.flower.messages import Record, Reply, Request, program_digest
-from tffc.deploy.flower.settings import RunSettings
-from tffc.deploy.flower.store import read_digests
+from tffc.deploy.federation.engine import FederationEngine
+from tffc.deploy.federation.masked_steps import MOST_PARTICIPANTS, pack_table, unpack_table
+from tffc.deploy.federation.messages import Record, Reply, Request, program_digest
+from tffc.deploy.federation.settings import RunSettings
+from tffc.deploy.federation.store import read_digests
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.masking.aggregator import Aggregator
 from tffc.runtime.masking.terms import Keys
@@ -115,7 +115,7 @@ def test_each_file_of_a_bundle_is_sent_once() -> None:
 
     here = Greedy(federation, answer=answer)
     settings = RunSettings(min_replies=1)
-    engine = FlowerEngine(federation.process, here, settings, [].append, {digest: b"content"})
+    engine = FederationEngine(federation.process, here, settings, [].append, {digest: b"content"})
     engine.supply(NAMES)
     assert [len(record.arrays) for record in sent] == [1] * len(NAMES)
     assert len(read_digests(answer("", "", sent[0]))) == 10_000

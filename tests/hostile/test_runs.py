@@ -33,6 +33,7 @@ from tffc.runtime.engines.state import State, read_state
 from tffc.runtime.runs.run_folder import FILES, FOLDERS, RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity, differences
 from tffc.support.errors import DataError
+from tffc.support.version import VERSION
 
 FORM = "distribute-aggregate"
 AT_SERVER, AT_CLIENTS = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
@@ -264,6 +265,30 @@ def test_a_record_of_another_format_is_refused(setting: Setting) -> None:
         "1.0 [E942]\n"
         "  help: use the version of tffc that began the run, or begin another in a new folder"
     )
+
+
+def test_the_version_that_began_a_run_of_another_format_is_named(setting: Setting) -> None:
+    record(format_version="2.0", tffc="3.1.4")
+    assert setting.refusal() == (
+        "run/run.json is of format 2.0, and this tffc goes on with runs of format 1.0 [E942]\n"
+        "  help: use tffc 3.1.4, which began the run, or begin another in a new folder"
+    )
+
+
+def test_the_version_that_began_a_run_stays(setting: Setting) -> None:
+    record(tffc="0.0.9")
+    setting.run(3)
+    content = json.loads(pathlib.Path("run/run.json").read_text())
+    assert (content["tffc"], content["rounds"]) == ("0.0.9", 3)
+
+
+def test_a_run_goes_on_that_does_not_say_who_began_it(setting: Setting) -> None:
+    file = pathlib.Path("run/run.json")
+    content = json.loads(file.read_text())
+    assert content.pop("tffc") == VERSION
+    file.write_text(json.dumps(content))
+    setting.run(3)
+    assert "tffc" not in json.loads(file.read_text())
 
 
 def test_a_record_that_is_no_file_is_refused(setting: Setting) -> None:

@@ -26,7 +26,7 @@ HAS_JAX = importlib.util.find_spec("jax") is not None
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_answer(name: str, language: Any) -> None:
     if name.startswith("jax: ") and not HAS_JAX:
-        pytest.skip("JAX is not installed: pip install 'tffc[jax]'")
+        pytest.skip("JAX is not installed: pip install '.[jax]'")
     found = record.answer(PROGRAMS[name], language)
     if name not in differences.DIFFERENCES:
         assert found == ANSWERS[name]

@@ -112,8 +112,8 @@ def test_without_the_wheel(installed: None, monkeypatch: pytest.MonkeyPatch) -> 
         importlib.import_module("tensorflow_federated.python.learning.of_no_file")
     assert str(caught.value) == (
         "tff.learning is TFF's own, and TensorFlow Federated is not installed [E181]\n"
-        "  help: pip install 'tffc[learning]' && pip install --no-deps --ignore-requires-python "
-        "tensorflow-federated==0.87.0 tensorflow-privacy==0.9.0 "
+        "  help: in tffc's checkout: pip install '.[learning]' && pip install --no-deps "
+        "--ignore-requires-python tensorflow-federated==0.87.0 tensorflow-privacy==0.9.0 "
         "tensorflow-model-optimization==0.8.0"
     )
 

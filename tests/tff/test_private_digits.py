@@ -41,4 +41,6 @@ def test_without_the_wheel_it_says_what_to_install(tmp_path: pathlib.Path) -> No
     ran = tffc(tmp_path, "check", TRAINING, "--form", "mapreduce")
     assert ran.returncode == 1
     assert "error[E181]: tff.learning is TFF's own, and TensorFlow Federated is not" in ran.stderr
-    assert "help: pip install 'tffc[learning]' && pip install --no-deps" in ran.stderr
+    assert (
+        "help: in tffc's checkout: pip install '.[learning]' && pip install --no-deps" in ran.stderr
+    )

@@ -177,7 +177,7 @@ def test_libraries_that_are_not_there(
     assert refusal(MissingExtraError, name) == (
         "tff.learning is TFF's own, and there is no checkout of today's TFF, for which this "
         "program was written: it imports federated_language [E181]\n"
-        "  help: pip install 'tffc[learning]' && git clone "
+        "  help: in tffc's checkout: pip install '.[learning]' && git clone "
         "https://github.com/google-parfait/tensorflow-federated, and set TFFC_TFF_SOURCE to the "
         "folder"
     )

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         importlib.util.find_spec("mkdocstrings") is None,
-        reason="MkDocs is not installed: pip install 'tffc[docs]'",
+        reason="MkDocs is not installed: pip install '.[docs]'",
     ),
 ]
 

@@ -111,10 +111,17 @@ class CompiledBundle(OpenedBundle):
         *,
         partial: bool = False,
         replace: bool = False,
+        check: bool = False,
     ) -> Exported:
         """Write the components as models, or the bundle as an app; see `tffc.export`."""
         return exports.export(
-            self, to, out, partial=partial, replace=replace, allow_effects=self.allow_effects
+            self,
+            to,
+            out,
+            partial=partial,
+            replace=replace,
+            check=check,
+            allow_effects=self.allow_effects,
         )
 
     @public

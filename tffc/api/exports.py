@@ -16,7 +16,7 @@ from tffc.assurance.proof.prove import Answer
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.export.kind import Exported, Exporter, OfComponents
 from tffc.deploy.export.signatures import missing
-from tffc.deploy.export.target import check_target, write_exported
+from tffc.deploy.export.target import Destination, check_exported, write_exported
 from tffc.deploy.export.trained import StatePart, bind_part, find_part
 from tffc.deploy.exports import EXPORTS
 from tffc.frontend.conversion import infer_type
@@ -40,25 +40,33 @@ def export(
     part: str = "",
     partial: bool = False,
     replace: bool = False,
+    check: bool = False,
     allow_effects: Collection[str] = (),
 ) -> Exported:
     """Write the components of a bundle as models, a bundle as an app, or a trained model.
 
-    `to` is "saved_model", "tflite", "keras", "safetensors", "flower" or an export of an installed
-    package, and `out` the new folder, or the `.keras` or `.safetensors` file.  Without
+    `to` is "saved_model", "tflite", "keras", "safetensors", "flower", "nvflare" or an export of an
+    installed package, and `out` the new folder, or the `.keras` or `.safetensors` file.  Without
     `state`, `source` is a bundle or its folder.  With one, it is a TensorFlow computation whose
     first argument is the state or its `part`, such as "model" or "0/weights"; for "keras", it is a
     function that makes the model, which gets the weights.  `state` is a run, one of its rounds, a
     state, or the path of one.  For "safetensors", the state itself is the `source`.
 
     Nothing is written if a component that has a result cannot be exported, unless `partial` is set.
+    With `check`, nothing is written at all: `out`, or a file of such a folder, is compared with
+    what would be.
 
     Raises:
-      ExportError: there is no such export, or it refuses the source, the state or the folder.
+      ExportError: there is no such export, it refuses the source, the state or the folder, or what
+        is checked is something else.
       TffcError: the source or the state cannot be read.
     """
     exporter = EXPORTS.find(to, "E706").load()
-    path = pathlib.Path(out)
+    if check and not exporter.repeats:
+        raise LanguageValueError(
+            "E706", f"{to} cannot be checked: it has the time in it", help="load and compare it"
+        )
+    destination = Destination(pathlib.Path(out), replaces=replace, compares=check)
     if exporter.of_part is not None:
         if state is not None:
             raise LanguageValueError(
@@ -66,14 +74,10 @@ def export(
                 f"{to} takes a state alone, without a program",
                 help="give the state as the source, and leave state=... out",
             )
-        check_file(path, exporter, replace=replace)
-        exported = exporter.of_part(find_part(_whole(source), part))
-        _write_file(path, exported)
-        return exported
+        destination.check_file(exporter.suffix)
+        return _delivered(exporter.of_part(find_part(_whole(source), part)), destination)
     if state is not None:
-        return _export_trained(
-            source, exporter, _whole(state), part, path, allow_effects, replace=replace
-        )
+        return _export_trained(source, exporter, _whole(state), part, destination, allow_effects)
     bundle = opened(source) if is_path(source) else source
     if not isinstance(bundle, Bundle):
         raise LanguageTypeError(
@@ -81,20 +85,19 @@ def export(
             f"an object of class {type(source).__name__!r} is exported with a trained state",
             help="give state=..., or compile the program and export its bundle",
         )
-    check_target(path, replace=replace, own=exporter.own, holding=exporter.holding)
+    destination.check_folder(exporter.own, exporter.holding)
     refuse_forged(bundle)
     if exporter.of_components is not None:
         components = bundle.run_by_rounds()
         check_consent(components, read_kinds(allow_effects))
         exported = models(components, exporter.of_components, partial=partial)
     elif exporter.of_bundle is not None:
-        exported = exporter.of_bundle(bundle, path)
+        exported = exporter.of_bundle(bundle, destination.path)
     else:
         raise LanguageValueError(
             "E706", f"{to} takes the weights of a state", help="give the trained state: state=..."
         )
-    write_exported(path, exported.files)
-    return exported
+    return _delivered(exported, destination)
 
 
 def _export_trained(
@@ -102,29 +105,39 @@ def _export_trained(
     exporter: Exporter,
     whole: StatePart,
     part: str,
-    out: pathlib.Path,
+    out: Destination,
     allow_effects: Collection[str],
-    *,
-    replace: bool,
 ) -> Exported:
     weights = find_part(whole, part)
     if exporter.of_components is not None:
-        check_target(out, replace=replace, own=exporter.own, holding=exporter.holding)
+        out.check_folder(exporter.own, exporter.holding)
         program = program_of(source)
         if program.allow_effects is not None:
             allowed = program.allow_effects | read_kinds(allow_effects)
             check_consent(program.parts(), allowed)
         bound = {exporter.component: bind_part(program.computation, weights, whole)}
         exported = models(bound, exporter.of_components, partial=True, bare_names=True)
-        write_exported(out, exported.files)
-        return exported
+        return _delivered(exported, out)
     if exporter.of_state is None:
         raise LanguageValueError(
             "E706", f"{exporter.holding} starts from the first state", help="leave the state out"
         )
-    check_file(out, exporter, replace=replace)
-    exported = exporter.of_state(source, weights)
-    _write_file(out, exported)
+    out.check_file(exporter.suffix)
+    return _delivered(exporter.of_state(source, weights), out)
+
+
+def _delivered(exported: Exported, to: Destination) -> Exported:
+    """Write an export, or compare it with what is there, and return it.
+
+    Raises:
+      ExportError: it cannot be written, or something else is there.
+    """
+    if to.compares:
+        check_exported(to.path, exported.files)
+    elif "" in exported.files:
+        _write_file(to.path, exported)
+    else:
+        write_exported(to.path, exported.files)
     return exported
 
 
@@ -142,27 +155,6 @@ def _write_file(out: pathlib.Path, exported: Exported) -> None:
             f"cannot write {out}: {error.strerror}",
             help="give the path of a file in a folder that exists and can be written",
         ) from error
-
-
-def check_file(out: pathlib.Path, exporter: Exporter, *, replace: bool) -> None:
-    """Check that an export may be written as the file `out`.
-
-    Raises:
-      ExportError: its name has another suffix, or it exists and `replace` is not set.
-    """
-    if out.suffix != exporter.suffix:
-        raise ExportError(
-            "E861",
-            f"the name of the file ends in {exporter.suffix}, not {out}",
-            help=f"give the file a name that ends in {exporter.suffix}",
-        )
-    if out.exists() and not replace:
-        raise ExportError(
-            "E956",
-            f"{out} already exists",
-            help="replace it, or name another file",
-            remedy="replace",
-        )
 
 
 def models(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import click
 
-from tffc.api.exports import check_file, models, read_whole
+from tffc.api.exports import models, read_whole
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.cli.consent import check_consent, tell_effects
 from tffc.cli.options import refuse_without_effect
@@ -20,7 +20,7 @@ from tffc.cli.proving import refuse_forged
 from tffc.cli.sources import read_program
 from tffc.cli.verify import ask_to_run
 from tffc.deploy.export.kind import Exported, Exporter, OfBundle, OfComponents, OfPart, OfState
-from tffc.deploy.export.target import check_target, write_exported
+from tffc.deploy.export.target import Destination, check_exported, write_exported
 from tffc.deploy.export.trained import bind_part, find_part
 from tffc.deploy.exports import EXPORTS
 from tffc.language.nodes import Node
@@ -35,13 +35,21 @@ def export(
     partial: bool,
     allow_effects: frozenset[str],
     force: bool,
+    check: bool,
 ) -> None:
-    """Write a bundle, or the result of training it, as models or as an app."""
+    """Write a bundle, or the result of training it, as models or as an app, or compare them."""
     exporter = EXPORTS[kind].load()
+    to = Destination(out, replaces=force, compares=check)
+    if check:
+        refuse_without_effect("a check writes nothing", "force")
+        if not exporter.repeats:
+            raise click.UsageError(
+                f"{EXPORTS[kind].summary} cannot be checked: it has the time in it"
+            )
     if exporter.of_part is not None:
         reason = f"{kind} writes what is in the state"
         refuse_without_effect(reason, "state", "partial", "allow_effects")
-        _export_part(pathlib.Path(source), part or "", exporter, exporter.of_part, out, force=force)
+        _export_part(pathlib.Path(source), part or "", exporter, exporter.of_part, to)
         return
     if not exporter.takes_states:
         if state is not None or part is not None:
@@ -51,7 +59,7 @@ def export(
         refuse_without_effect(f"{exporter.holding} holds the whole bundle", "partial")
         refuse_without_effect(f"{exporter.holding} asks for consent when it runs", "allow_effects")
     if state is not None:
-        _export_trained(source, kind, exporter, state, part or "", out, allow_effects, force=force)
+        _export_trained(source, kind, exporter, state, part or "", to, allow_effects)
         return
     if not exporter.takes_bundles:
         raise click.UsageError(
@@ -59,7 +67,7 @@ def export(
         )
     if part is not None:
         raise click.UsageError("--part selects part of a state: add --state STATE")
-    _export_bundle(source, kind, exporter, out, allow_effects, partial=partial, force=force)
+    _export_bundle(source, kind, exporter, to, allow_effects, partial=partial)
 
 
 def _export_trained(
@@ -68,34 +76,31 @@ def _export_trained(
     exporter: Exporter,
     state: pathlib.Path,
     part: str,
-    out: pathlib.Path,
+    to: Destination,
     allow_effects: frozenset[str],
-    *,
-    force: bool,
 ) -> None:
     """Write a function or model of a module with a part of a trained state."""
     if os.path.isdir(source):
         raise click.UsageError("--state needs a function: give MODULE:NAME instead of the bundle")
     refuse_without_effect("a trained model has one component", "partial")
     if exporter.of_components is not None:
-        check_target(out, replace=force, own=exporter.own, holding=exporter.holding)
+        to.check_folder(exporter.own, exporter.holding)
         bound = _bound(source, state, part, exporter.component, allow_effects)
-        _write_models(bound, kind, exporter.of_components, out, partial=True, bare_names=True)
+        _write_models(bound, kind, exporter.of_components, to, partial=True, bare_names=True)
     elif exporter.of_state is not None:
         reason = f"nothing of a program is loaded for {EXPORTS[kind].summary}"
         refuse_without_effect(reason, "allow_effects")
-        _export_state(source, state, part, exporter, exporter.of_state, out, replace=force)
+        _export_state(source, state, part, exporter, exporter.of_state, to)
 
 
 def _export_bundle(
     source: str,
     kind: str,
     exporter: Exporter,
-    out: pathlib.Path,
+    to: Destination,
     allow_effects: frozenset[str],
     *,
     partial: bool,
-    force: bool,
 ) -> None:
     """Write the components of a bundle as models, or the whole of it as an app."""
     of_components = exporter.of_components
@@ -106,19 +111,17 @@ def _export_bundle(
     step(f"reading {source}")
     bundle = read_bundle(pathlib.Path(source))
     refuse_forged(source, bundle)
-    check_target(out, replace=force, own=exporter.own, holding=exporter.holding)
+    to.check_folder(exporter.own, exporter.holding)
     if of_components is not None:
         components = bundle.run_by_rounds()
         check_consent(components, allow_effects)
-        _write_models(components, kind, of_components, out, partial=partial)
+        _write_models(components, kind, of_components, to, partial=partial)
     elif exporter.of_bundle is not None:
-        _write_app(bundle, exporter.of_bundle, out)
+        _write_app(bundle, exporter.of_bundle, to)
 
 
-def _write_app(bundle: Bundle, of_bundle: OfBundle, out: pathlib.Path) -> None:
-    exported = of_bundle(bundle, out)
-    write_exported(out, exported.files)
-    _tell(exported, out)
+def _write_app(bundle: Bundle, of_bundle: OfBundle, to: Destination) -> None:
+    _deliver(of_bundle(bundle, to.path), to)
     tell_effects(bundle.run_by_rounds())
 
 
@@ -148,27 +151,24 @@ def _export_state(
     part: str,
     exporter: Exporter,
     of_state: OfState,
-    out: pathlib.Path,
-    *,
-    replace: bool,
+    to: Destination,
 ) -> None:
     """Write the model that a function makes, with the weights of a part of a state, as a file.
 
     Raises:
       TffcError: the function, the state or the model is refused.
     """
-    if out.suffix != exporter.suffix:
+    if to.path.suffix != exporter.suffix:
         raise click.UsageError(
-            f"a Keras model is a file whose name ends in {exporter.suffix}, not {out}"
+            f"a Keras model is a file whose name ends in {exporter.suffix}, not {to.path}"
         )
-    check_file(out, exporter, replace=replace)
+    to.check_file(exporter.suffix)
     weights = find_part(read_whole(state), part)
     start_tensorflow()
     # Output of the user's code and of Keras must not mix with data on stdout.
     with contextlib.redirect_stdout(sys.stderr):
         exported = of_state(target, weights)
-    write_output(out, exported.files[""])
-    _tell(exported, out)
+    _deliver(exported, to)
 
 
 def _export_part(
@@ -176,26 +176,22 @@ def _export_part(
     part: str,
     exporter: Exporter,
     of_part: OfPart,
-    out: pathlib.Path,
-    *,
-    force: bool,
+    to: Destination,
 ) -> None:
     """Write the arrays of a part of a state as a file.
 
     Raises:
       TffcError: the state or its part is refused.
     """
-    check_file(out, exporter, replace=force)
-    exported = of_part(find_part(read_whole(state), part))
-    write_output(out, exported.files[""])
-    _tell(exported, out)
+    to.check_file(exporter.suffix)
+    _deliver(of_part(find_part(read_whole(state), part)), to)
 
 
 def _write_models(
     components: Mapping[str, Node],
     kind: str,
     of_components: OfComponents,
-    out: pathlib.Path,
+    to: Destination,
     *,
     partial: bool,
     bare_names: bool = False,
@@ -211,13 +207,25 @@ def _write_models(
     start_tensorflow()
     step(f"exporting to {kind}")
     exported = models(components, of_components, partial=partial, bare_names=bare_names)
-    write_exported(out, exported.files)
-    _tell(exported, out)
+    _deliver(exported, to)
     tell_effects(components)
 
 
-def _tell(exported: Exported, out: pathlib.Path) -> None:
-    say(f"wrote {out}: {exported.summary}")
+def _deliver(exported: Exported, to: Destination) -> None:
+    """Write an export, or compare it with what is there, and report that.
+
+    Raises:
+      TffcError: it cannot be written, or something else is there.
+    """
+    if to.compares:
+        check_exported(to.path, exported.files)
+        say(f"{to.path} holds what this exports")
+        return
+    if "" in exported.files:
+        write_output(to.path, exported.files[""])
+    else:
+        write_exported(to.path, exported.files)
+    say(f"wrote {to.path}: {exported.summary}")
     omitted = (f"left out {name}: {reason}" for name, reason in exported.left_out.items())
     for line in (*exported.lines, *omitted):
         say(f"  {line}")

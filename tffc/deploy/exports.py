@@ -22,7 +22,7 @@ def _tflite() -> Exporter:
 def _keras() -> Exporter:
     from tffc.deploy.export.keras import SUFFIX, export_keras
 
-    return Exporter(of_state=export_keras, suffix=SUFFIX)
+    return Exporter(of_state=export_keras, suffix=SUFFIX, repeats=False)
 
 
 def _safetensors() -> Exporter:
@@ -37,6 +37,12 @@ def _flower() -> Exporter:
     return Exporter(of_bundle=export_app, own=FILES, holding="an app")
 
 
+def _nvflare() -> Exporter:
+    from tffc.deploy.nvflare.job_folder import FILES, export_job
+
+    return Exporter(of_bundle=export_job, own=FILES, holding="a job")
+
+
 EXPORTS = PluginTable(
     PluginGroup("tffc.exports", "export", ExportKind, ExportError),
     (
@@ -45,6 +51,7 @@ EXPORTS = PluginTable(
         ExportKind("keras", "a Keras model", _keras),
         ExportKind("safetensors", "the arrays of a trained state as safetensors", _safetensors),
         ExportKind("flower", "a Flower app", _flower),
+        ExportKind("nvflare", "an NVFlare job", _nvflare),
     ),
 )
 """The exports by name."""

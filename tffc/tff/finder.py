@@ -22,6 +22,7 @@ from tffc.support.errors import (
     MissingModuleError,
     TffcError,
 )
+from tffc.support.extras import installation
 from tffc.tff import releases
 from tffc.tff.former import with_former_names
 from tffc.tff.language_names import FEDERATED_LANGUAGE, LANGUAGE_RELEASE
@@ -174,7 +175,7 @@ class LanguageFinder(PackageFinder):
             raise MissingExtraError(
                 "E181",
                 f"{name} is the package's own, and federated_language is not installed",
-                help="pip install 'tffc[learning]'",
+                help=installation("learning"),
             )
         return folders[0]
 

@@ -18,6 +18,7 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 
 from tffc.support.errors import MissingExtraError
+from tffc.support.extras import installation
 
 PACKAGE = "tensorflow_federated"
 LANGUAGE_PACKAGE = "federated_language"
@@ -53,12 +54,12 @@ WHEELS = (
 """The requirements that install the libraries of 0.87, and those dependencies of theirs that
 require old releases of others."""
 
-WHEEL = Release("TFF 0.87", f"pip install 'tffc[learning]' && {PIP} {' '.join(WHEELS)}")
+WHEEL = Release("TFF 0.87", f"{installation('learning')} && {PIP} {' '.join(WHEELS)}")
 """The last release on the package index: the language is in `tensorflow_federated`."""
 
 HEAD = Release(
     "today's TFF",
-    f"pip install 'tffc[learning]' && git clone {REPOSITORY}, and set {SOURCE} to the folder",
+    f"{installation('learning')} && git clone {REPOSITORY}, and set {SOURCE} to the folder",
 )
 """What its repository holds since 2025: the language is in `federated_language`."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tests.processes import ROOT
+from tests.processes import ROOT, run_python
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.deploy.export.saved_model import FILE, saved_model
 from tffc.language import Compiled, FunctionType
@@ -27,17 +29,35 @@ pytestmark = [
 ]
 
 
+PAGE = (ROOT / "docs" / "export.md").read_text()
+
+
+def block(mark: str, language: str) -> str:
+    """The only block of the page after a mark that matches."""
+    (found,) = re.findall(rf"<!-- {mark} -->\n```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return found
+
+
+BUILDS, RUNS = re.split(
+    r"^(?=\./client)", block("not run: a test of .*?", "sh"), flags=re.MULTILINE
+)
+"""The commands of the page that build the program, and the one that runs it."""
+
+
+def bash(script: str, folder: pathlib.Path) -> None:
+    """Run commands of the page in a folder."""
+    path = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    subprocess.run(["bash", "-euc", script], cwd=folder, check=True, env=environment)
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The program, built as docs/export.md describes."""
-    assert COMPILER is not None
-    made = tmp_path_factory.mktemp("cpp") / "client"
-    tensorflow = pathlib.Path(tf.__file__).parent
-    libraries = [tensorflow / f"libtensorflow_{name}.so.2" for name in ("cc", "framework")]
-    command = [COMPILER, "-std=c++17", "-O1", "-w", "-isystem", tensorflow / "include"]
-    command += [ROOT / "examples/device/client.cc", "-o", made, "-Wl,--no-as-needed", *libraries]
-    subprocess.run([*command, f"-Wl,-rpath,{tensorflow}"], check=True)
-    return made
+    """The program, built as the page says."""
+    folder = tmp_path_factory.mktemp("cpp")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    bash(BUILDS, folder)
+    return folder / "client"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +78,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, list[s
     assert work.type.parameter is not None
     argument = (source.read(source.clients[3]), sent)
     content, linked = saved_model({"work": work})
-    for name in ("model", "in", "want", "out"):
+    for name in ("model", "in", "want"):
         (folder / name).mkdir()
     (folder / "model" / FILE).write_bytes(content)
     signature = linked.signatures["work"]
@@ -86,6 +106,26 @@ def test_the_digits(client: pathlib.Path, call: tuple[pathlib.Path, list[str]]) 
     assert results
     for name in results:
         found, wanted = (np.load(folder / part / f"{name}.npy") for part in ("out", "want"))
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_the_commands_of_the_page(
+    client: pathlib.Path, call: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path
+) -> None:
+    """Its script writes the inputs, and its command runs the program on them, as they stand."""
+    for name, place in (("examples", ROOT / "examples"), ("client", client)):
+        (tmp_path / name).symlink_to(place)
+    (tmp_path / "inputs.py").write_text(block("file: inputs.py", "python"))
+    export = ("export", str(call[0] / "bundle"), "--to", "saved_model", "-o", "models/digits/1")
+    run_python("-m", "tffc", *export, cwd=tmp_path, check=True)
+    run_python("inputs.py", cwd=tmp_path, check=True)
+    bash(RUNS, tmp_path)
+    names = sorted(file.name for file in (tmp_path / "expected").iterdir())
+    assert names == sorted(file.name for file in (tmp_path / "results").iterdir())
+    assert names
+    for name in names:
+        found, wanted = (np.load(tmp_path / part / name) for part in ("results", "expected"))
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 

@@ -109,5 +109,5 @@ def test_without_flower(monkeypatch: pytest.MonkeyPatch) -> None:
     for app in (apps.server_app, apps.client_app):
         assert refusal(MissingExtraError, app, "app/server_app.py") == (
             "Flower is not installed, and its apps need it [E701]\n"
-            "  help: pip install 'tffc[flower]'"
+            "  help: in tffc's checkout: pip install '.[flower]'"
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc.deploy.flower.messages import Record
+from tffc.deploy.federation.messages import Record
 from tffc.support.errors import ExecutionError
 
 pytest.importorskip("flwr", reason="needs tffc[flower]")

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tests.deploy.flower.test_engine import FORMS, moving
-from tests.deploy.flower.test_node import request_for
+from tests.deploy.federation.test_engine import FORMS, moving
+from tests.deploy.federation.test_node import request_for
 from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of, scaled
 from tffc.backends.bundle.bundle import Bundle, write_bundle

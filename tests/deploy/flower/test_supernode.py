@@ -14,8 +14,9 @@ import pytest
 
 pytest.importorskip("flwr", reason="needs tffc[flower]")
 
+from tffc.deploy.federation.pauses import SHORTEST
 from tffc.deploy.flower import superexec, supernode
-from tffc.deploy.flower.pauses import SHORTEST, Pauses
+from tffc.deploy.flower.pauses import Pauses
 
 FLOWER: tuple[Any, Any, Any] = (
     supernode.start_client_internal,
@@ -115,7 +116,7 @@ def write_process(command: list[str]) -> None:
     looked_for = (
         "flwr.supernode.cli",
         "tffc.deploy.flower.sides",
-        "tffc.deploy.flower.node",
+        "tffc.deploy.federation.node",
         "tensorflow",
     )
     found = f"{command[1:]} {[name for name in looked_for if name in sys.modules]}"

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.deploy.flower.test_node import request_for
+from tests.deploy.federation.test_node import request_for
 from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of
 from tffc.deploy.export.target import write_exported
+from tffc.deploy.federation.messages import Record, Reply
+from tffc.deploy.federation.tasks import Done, Memory, Task
 from tffc.deploy.flower import warm
 from tffc.deploy.flower.app_folder import app_files
-from tffc.deploy.flower.messages import Record, Reply
-from tffc.deploy.flower.tasks import Done, Memory, Task
 from tffc.deploy.flower.warm import SOCKET, ask_worker, serve
 from tffc.deploy.flower.worker import KEPT, KeptNodes
 from tffc.runtime.engines.process import Process

@@ -111,7 +111,7 @@ def test_forms(name: str) -> None:
 @pytest.mark.parametrize("name", ["conv2d", pytest.param("lstm", marks=pytest.mark.long)])
 def test_engines(name: str, engine: str) -> None:
     if engine == "ray" and importlib.util.find_spec("ray") is None:
-        pytest.skip("Ray is not installed: pip install 'tffc[ray]'")
+        pytest.skip("Ray is not installed: pip install '.[ray]'")
     each = trainer(zoo.MODELS[name])
     [expected] = [state for state, _ in zip(rounds(each, function_step), range(1), strict=False)]
     for batching in ("off", 3):

@@ -23,7 +23,7 @@ def test_another_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(error_without_place(ExecutionError, doubled)) == (
         "PyTorch 2.9.1 has not been tried with this tffc [E586]\n"
         "  note: tried are 2.13\n"
-        "  help: install a release that was: pip install 'tffc[torch]'"
+        "  help: install a release that was, in tffc's checkout: pip install '.[torch]'"
     )
     assert "[E586]" in refusal(ExecutionError, tff.torch.weights, torch.nn.Linear(1, 1))
 
@@ -34,7 +34,7 @@ def test_another_torchax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(ExecutionError, load_translations.__wrapped__) == (
         "torchax 0.0.9 has not been tried with this tffc [E586]\n"
         "  note: tried is 0.0.13\n"
-        "  help: install the release that was: pip install 'tffc[torch]'"
+        "  help: install the release that was, in tffc's checkout: pip install '.[torch]'"
     )
 
 
@@ -43,7 +43,7 @@ def test_without_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(error_without_place(MissingExtraError, doubled)) == (
         "a PyTorch computation needs torch, which cannot be imported [E701]\n"
         "  note: import of torch halted; None in sys.modules\n"
-        "  help: install it with: pip install 'tffc[torch]'"
+        "  help: in tffc's checkout: pip install '.[torch]'"
     )
 
 
@@ -52,7 +52,7 @@ def test_without_torchax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(MissingExtraError, load_translations.__wrapped__) == (
         "a PyTorch computation needs torchax, which cannot be imported [E701]\n"
         "  note: import of torchax halted; None in sys.modules\n"
-        "  help: install it with: pip install 'tffc[torch]'"
+        "  help: in tffc's checkout: pip install '.[torch]'"
     )
 
 

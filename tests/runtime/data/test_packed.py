@@ -25,7 +25,7 @@ from tffc.runtime.data.packing import check_pack_target, packed_beside, write_pa
 from tffc.runtime.data.source import check_all
 from tffc.support.errors import DataError
 
-pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tffc[parquet]'")
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]'")
 
 IMAGES = SequenceType(collections.OrderedDict(pixels=(np.float32, [2]), label=np.int32))
 

@@ -469,7 +469,7 @@ def test_parquet_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingExtraError) as caught:
         open_data(location)
     assert str(caught.value) == (
-        "reading Parquet needs pyarrow [E680]\n  help: pip install 'tffc[parquet]'"
+        "reading Parquet needs pyarrow [E680]\n  help: in tffc's checkout: pip install '.[parquet]'"
     )
 
 

@@ -174,7 +174,7 @@ def test_the_package_for_keys_may_be_missing(monkeypatch: pytest.MonkeyPatch) ->
         output("mapreduce", Clients(3), masks_sums=True)
     assert str(refusal.value) == (
         "cryptography is not installed, and masked sums need it [E701]\n"
-        "  help: pip install 'tffc[masking]'"
+        "  help: in tffc's checkout: pip install '.[masking]'"
     )
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.deploy.flower.federation import Together, make_node, run
+from tests.deploy.federation.nodes import Together, make_node, run
 from tests.runtime.engines.programs import process_of
 from tests.runtime.engines.sources import Values
 from tests.runtime.masking.sums import plays
-from tffc.deploy.flower.asking import TooFewError
+from tffc.deploy.federation.asking import TooFewError
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.support.errors import ExecutionError, TffcError

@@ -10,12 +10,12 @@ import pytest
 import tensorflow
 
 import tffc as tff
-from tests.deploy.flower.federation import Together, make_node
-from tests.deploy.flower.federation import run as run_federation
+from tests.deploy.federation.nodes import Together, make_node
+from tests.deploy.federation.nodes import run as run_federation
 from tests.processes import ENVIRONMENT, run_python
 from tests.runtime.engines.programs import NONE, process_of
 from tests.runtime.engines.sources import Values
-from tffc.deploy.flower.asking import TooFewError
+from tffc.deploy.federation.asking import TooFewError
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process

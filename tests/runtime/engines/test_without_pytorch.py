@@ -77,7 +77,7 @@ print({name.split(".")[0] for name in sys.modules if sys.modules[name]} & {*ABSE
 @pytest.mark.slow
 @pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("torch", "torchax", "jax")),
-    reason="PyTorch is not installed: pip install 'tffc[torch]'",
+    reason="PyTorch is not installed: pip install '.[torch]'",
 )
 def test_a_program_of_pytorch(tmp_path: pathlib.Path) -> None:
     for name, text in (("program.py", PROGRAM), ("trace.py", TRACE), ("rounds.py", RUN)):

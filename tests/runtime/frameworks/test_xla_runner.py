@@ -20,7 +20,7 @@ from tffc.runtime.frameworks.sections import run_section
 from tffc.support.errors import ExecutionError, MissingExtraError
 
 needs_jax = pytest.mark.skipif(
-    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
+    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install '.[jax]'"
 )
 
 INT, FLOAT = np.int32, np.float32
@@ -115,7 +115,8 @@ def test_a_release_of_jax_that_works_otherwise(monkeypatch: pytest.MonkeyPatch) 
     assert str(caught.value) == (
         "JAX 99.0 does not handle XLA modules as tffc asks it to [E701]\n"
         "  note: module 'jax' has no attribute 'local_devices'\n"
-        "  help: install the release that tffc was made for: pip install 'tffc[jax]'"
+        "  help: install the release that tffc was made for, in tffc's checkout: pip "
+        "install '.[jax]'"
     )
 
 
@@ -126,5 +127,5 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(MissingExtraError, run_section, section, None) == (
         "a JAX computation needs JAX, which cannot be imported [E701]\n"
         "  note: import of jax halted; None in sys.modules\n"
-        "  help: install it with: pip install 'tffc[jax]'"
+        "  help: in tffc's checkout: pip install '.[jax]'"
     )

@@ -1,6 +1,6 @@
 """The attacks of the table in docs/secure-sums.md, each played in this process.
 
-`plays` names the rows that a test plays, here and in `tests.deploy.flower.test_masked_attacks`.
+`plays` names the rows that a test plays, here and in `tests.deploy.federation.test_masked_attacks`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tests.deploy.flower.test_masked_attacks
+import tests.deploy.federation.test_masked_attacks
 import tests.runtime.engines.test_secure_bounds
 from tests.runtime.masking.sums import (
     NAMES,
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 
 # These play some of the rows.
 assert tests.runtime.engines.test_secure_bounds
-assert tests.deploy.flower.test_masked_attacks
+assert tests.deploy.federation.test_masked_attacks
 
 FIRST, LAST = NAMES[0], NAMES[5]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypedDict, TypeGuard, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeGuard, TypeVar
 
 from tffc.language.values.resources import RESOURCES
 from tffc.support.errors import BundleError, reader
@@ -145,7 +145,7 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
         ) from None
     if not is_object(content):
         raise _malformed(source, "it is not an object")
-    _check_version(content.get("format_version"), source)
+    _check_version(content, source)
     for key, is_right in _SHAPES.items():
         if key not in content:
             raise _malformed(source, f"it has no {key!r}")
@@ -168,15 +168,19 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
     return manifest
 
 
-def _check_version(version: object, source: str) -> None:
+def _check_version(content: Mapping[str, Any], source: str) -> None:
+    version = content.get("format_version")
     match = VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
         raise _malformed(source, "it has no 'format_version' such as '1.0'")
     if int(match[1]) > WITH_RESOURCES[0]:
+        versions = content.get("versions")
+        maker = versions.get("tffc") if is_object(versions) else None
+        made = f"tffc {maker}, which" if _is_text(maker) else "the version of tffc that"
         raise BundleError(
             "E611",
             f"{source} is of format {version}, and this tffc reads up to {WITH_RESOURCES[0]}.x",
-            help="use the version of tffc that made it, or a later one",
+            help=f"use {made} made it, or a later one",
         )
 
 

@@ -76,7 +76,7 @@ def describe_command(**options: Any) -> None:
 def pack_command(**options: Any) -> None:
     """Write all clients' data into one file, of which each client's part is read in place.
 
-    The folder is itself a SOURCE. Requires pyarrow; install tffc[parquet].
+    The folder is itself a SOURCE. Requires pyarrow, which the extra parquet installs.
 
     \b
     Examples:

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 from tffc.cli.options import json_option
 from tffc.runtime.user_code.keras import LEGACY_KERAS
+from tffc.support.extras import installation
 from tffc.support.printable import json_text
 from tffc.support.version import VERSION
 
@@ -167,4 +168,4 @@ def _lines(found: list[Needed]) -> Iterable[str]:
             line = f"  {each.name:<24} {given:<12} {each.finding:<14} {each.fitting}"
             yield line.rstrip()
         if any(each.finding != "ok" for each in rows):
-            yield f"  to fix it: pip install 'tffc{f'[{extra}]' if extra else ''}'"
+            yield f"  to fix it: {installation(extra or '')}"

@@ -39,7 +39,7 @@ def _listed() -> str:
     "-o",
     required=True,
     metavar="PATH",
-    help="The folder for the models or the app, or the .keras or .safetensors file.",
+    help="The folder for the models, app or job, or the .keras or .safetensors file.",
 )
 @path_option("--state", metavar="STATE", help="The trained state: its file or its run folder.")
 @click.option(
@@ -50,15 +50,20 @@ def _listed() -> str:
 )
 @click.option("--partial", is_flag=True, help="Write components even if others cannot be exported.")
 @consent_option("As for tffc run: loading a graph makes TensorFlow evaluate its constants.")
-@click.option("--force", is_flag=True, help="Replace existing models or an existing app.")
+@click.option("--force", is_flag=True, help="Replace existing models, app or job.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Write nothing: refuse PATH, or a file of such a folder, if it holds anything else.",
+)
 @tff_source_option
 def export_command(**options: Any) -> None:
     """Write the components of a bundle, and the computation of the first state, as models.
 
     A bundle whose components are proved to compute something else than its program is refused.
 
-    With --to flower, writes an app that runs the bundle's rounds on a Flower federation; see
-    docs/flower.md.
+    With --to flower, writes an app that runs the bundle's rounds on a Flower federation, and with
+    --to nvflare a job for one of NVIDIA FLARE; see docs/flower.md and docs/nvflare.md.
 
     Each call of a model runs one component, independently of other calls. If a component with a
     result cannot be exported, nothing is written unless --partial is given.
@@ -67,6 +72,9 @@ def export_command(**options: Any) -> None:
     computation, and the model computes it with the state as its first argument. For keras, NAME is
     a function that creates a Keras model, which gets the weights of the state.
 
+    With --check and the options of an export, compares what it wrote with what it would write: an
+    exported part that was changed is refused.
+
     With --to safetensors, writes the arrays of STATE, the file of a state or a run folder.
 
     \b
@@ -74,6 +82,8 @@ def export_command(**options: Any) -> None:
       tffc export build/training --to saved_model -o models/training/1
       tffc export build/training --to tflite --partial -o lite
       tffc export build/training --to flower -o app
+      # Is what came to a device what this bundle exports?
+      tffc export build/training --to tflite --partial -o lite/work.tflite --check
       # Trained models: a predict function, and a Keras model.
       tffc export examples/keras_averaging/keras_averaging.py:predict \\
           --state build/keras.npz --to saved_model -o models/digits/1

@@ -56,7 +56,7 @@ class Exporter:
 
     `component` is what a trained function is called in its model.  `own` matches the files of an
     earlier export, which may be replaced, and `holding` says what they are.  `suffix` is that of
-    the file, if the export is a file.
+    the file, if the export is a file.  Unless it `repeats`, the same export gives other bytes.
     """
 
     of_components: OfComponents | None = None
@@ -64,6 +64,7 @@ class Exporter:
     of_state: OfState | None = None
     of_part: OfPart | None = None
     component: str = "model"
+    repeats: bool = True
     own: re.Pattern[str] = MODELS
     holding: str = "models"
     suffix: str = ""

@@ -17,6 +17,7 @@ from tffc.language.types import StructType
 from tffc.language.values.concrete import flatten
 from tffc.runtime.data.arrays import ArrayLayout
 from tffc.support.errors import ExportError, MissingExtraError
+from tffc.support.extras import installation
 from tffc.support.printable import counted
 
 SUFFIX = ".safetensors"
@@ -54,7 +55,7 @@ def _load() -> Any:
             "E701",
             "the export needs safetensors, which cannot be imported",
             notes=(str(error),),
-            help="install it with: pip install 'tffc[torch]'",
+            help=installation("torch"),
         ) from None
 
 

@@ -1,7 +1,9 @@
-"""Writing models and apps to a new folder, completely or not at all."""
+"""Writing models and apps to a new folder, completely or not at all, and comparing those there."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import os
 import pathlib
 import re
@@ -10,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from tffc.support.errors import ExportError
 from tffc.support.files import atomic
 from tffc.support.files.inputs import check_no_input
+from tffc.support.files.reading import TooLargeError, read_regular
 
 FILE = "saved_model.pb"
 """The file of a SavedModel."""
@@ -19,6 +22,44 @@ SUFFIX = ".tflite"
 
 MODELS = re.compile(rf"{re.escape(FILE)}|[^/]*{re.escape(SUFFIX)}")
 """The files that a folder of models may hold."""
+
+
+MOST_NAMED = 20
+"""The most files of a folder that a refusal names because no export writes them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Destination:
+    """The folder or file of an export, which may replace an earlier one, or is compared with it."""
+
+    path: pathlib.Path
+    replaces: bool = False
+    compares: bool = False
+
+    def check_folder(self, own: re.Pattern[str] = MODELS, holding: str = "models") -> None:
+        """Check that files may be written, if they are to be; see `check_target`."""
+        if not self.compares:
+            check_target(self.path, replace=self.replaces, own=own, holding=holding)
+
+    def check_file(self, suffix: str) -> None:
+        """Check that an export may be written as a file with this suffix.
+
+        Raises:
+          ExportError: its name has another suffix, or it exists and may not be replaced.
+        """
+        if self.path.suffix != suffix:
+            raise ExportError(
+                "E861",
+                f"the name of the file ends in {suffix}, not {self.path}",
+                help=f"give the file a name that ends in {suffix}",
+            )
+        if self.path.exists() and not self.replaces and not self.compares:
+            raise ExportError(
+                "E956",
+                f"{self.path} already exists",
+                help="replace it, or name another file",
+                remedy="replace",
+            )
 
 
 def check_target(
@@ -79,3 +120,43 @@ def write_exported(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
             notes=("nothing was written",),
             help="give a path in a folder that exists and can be written",
         ) from error
+
+
+def check_exported(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
+    """Check that a folder, or one file of it, holds what an export writes, and nothing else.
+
+    Raises:
+      ExportError: it does not.
+    """
+    if path.is_dir():
+        others = (name for name in _contents(path) if name not in files)
+        names = [*files, *itertools.islice(others, MOST_NAMED)]
+        compared = {name: _difference(path / name, files.get(name), path) for name in names}
+    else:
+        content = files.get("", files.get(path.name))
+        compared = {path.name: _difference(path, content, path.parent)}
+    differences = {name: reason for name, reason in compared.items() if reason}
+    if differences:
+        raise ExportError(
+            "E866",
+            f"{path} does not hold what this exports",
+            notes=tuple(f"{name}: {reason}" for name, reason in differences.items()),
+            help="export it again and use that, or check it with the versions of tffc and "
+            "TensorFlow that wrote it",
+        )
+
+
+def _difference(path: pathlib.Path, content: bytes | None, folder: pathlib.Path) -> str:
+    """Return how a file in a folder differs from the content that it should have; empty if it does
+    not."""
+    if content is None:
+        return "it is not part of the export"
+    try:
+        is_equal = read_regular(path, len(content), within=folder) == content
+    except FileNotFoundError:
+        return "it is not there"
+    except TooLargeError:
+        is_equal = False
+    except OSError as error:
+        return f"it cannot be read: {error.strerror or error}"
+    return "" if is_equal else "it has other content"

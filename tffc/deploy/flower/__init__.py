@@ -1,29 +1,15 @@
-"""Running the rounds of a bundle on a Flower federation, whose nodes hold the clients.
+"""A Flower federation as one of `tffc.deploy.federation`, and the apps that run on it.
 
     apps         the functions that the modules of a Flower app call
     sides        the two sides of an app, which `flwr run` starts
     grid         the federation reached through Flower's grid
     records      our messages as Flower's records
-    pauses       how long to wait between polls
+    pauses       shorter pauses between Flower's polls
     supernode, superexec   Flower's node with shorter pauses
-    asking       sending requests to nodes, and checking their untrusted replies
-    engine       the server's part of a round: ask nodes, merge their replies in a fixed order
-    rounds       one round after another, each repeated if too few nodes reply
-    buffered     buffered rounds: contributions of nodes as they arrive
-    tasks        messages to a node, independent of the process that handles them
-    node         a node's part of a round: check, fold its clients, reply with one accumulator
     worker       a process that does a node's part and keeps TensorFlow loaded
     warm         the socket between a node and its worker
-    masked_engine, masked_node, masked_steps   both parts if secure sums are masked
-    secured      the secure sums in accumulators
-    store        a node's copies of bundle files that are too large for an app
-    settings     the configuration of the server and of nodes
-    messages     requests and replies, and strict parsing of them
     bundle_file  the one file that holds a bundle in an app
     app_folder   the folder of an app, as `tffc export --to flower` writes it
 
 Only sides, grid, records, supernode and superexec import flwr.
-
-A node is a silo with many clients, or a device with one.  It sends the accumulator of all its
-clients, or an error code; never a path, a client's name, or a client's value.
 """

@@ -9,8 +9,8 @@ import string
 
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.export.kind import Exported
+from tffc.deploy.federation.settings import RunSettings
 from tffc.deploy.flower.bundle_file import encode_bundle_file
-from tffc.deploy.flower.settings import RunSettings
 from tffc.support.version import VERSION
 
 PACKAGE = "tffc_app"

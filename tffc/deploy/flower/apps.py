@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tffc.support.errors import MissingExtraError
+from tffc.support.extras import installation
 
 if TYPE_CHECKING:
     from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
@@ -45,7 +46,7 @@ def _sides() -> ModuleType:
         raise MissingExtraError(
             "E701",
             "Flower is not installed, and its apps need it",
-            help="pip install 'tffc[flower]'",
+            help=installation("flower"),
         )
     # This imports Flower.
     from tffc.deploy.flower import sides

@@ -21,11 +21,12 @@ import functools
 import hashlib
 import pathlib
 import re
-from collections.abc import Callable, Mapping
-from typing import NotRequired, TypeAlias, TypedDict, TypeGuard
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict, TypeGuard
 
 from tffc.backends.bundle.bundle import Bundle, decode_bundle
 from tffc.backends.bundle.signatures import PATH as SIGNATURE
+from tffc.deploy.federation.store import DIGEST, Content, Fetch
 from tffc.language.values.resources import read_bytes
 from tffc.support.errors import BundleError, reader
 from tffc.support.files.reading import read_regular
@@ -46,7 +47,6 @@ MOST = 2**31 - 1
 PATH = re.compile(
     rf"(components/)?[a-z][a-z0-9_]*\.[a-z]+|resources/[0-9a-f]{{64}}|{SIGNATURE.pattern}"
 )
-DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BundledFile(TypedDict):
@@ -55,13 +55,6 @@ class BundledFile(TypedDict):
     sha256: str
     bytes: int
     base64: NotRequired[str]
-
-
-Content: TypeAlias = bytes | memoryview
-"""The content of a file, which may be mapped into memory."""
-
-Fetch: TypeAlias = Callable[[str, int], Content]
-"""A function that returns the content of a file that is only named, given its SHA-256 and size."""
 
 
 def encode_bundle_file(files: Mapping[str, Content], limit: int = LIMIT - ROOM) -> bytes:

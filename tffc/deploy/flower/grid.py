@@ -19,12 +19,12 @@ from typing import TypeVar
 from flwr.app import Message, RecordDict  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]  # an extra
 
-from tffc.deploy.flower.asking import Arrival
-from tffc.deploy.flower.messages import Record, read_name
-from tffc.deploy.flower.pauses import pause_after
+from tffc.deploy.federation.asking import Arrival
+from tffc.deploy.federation.messages import Record, read_name
+from tffc.deploy.federation.pauses import pause_after
+from tffc.deploy.federation.store import KEEP, LACKS
+from tffc.deploy.federation.tasks import MASKED_STEPS, WORK
 from tffc.deploy.flower.records import from_flower, to_flower
-from tffc.deploy.flower.store import KEEP, LACKS
-from tffc.deploy.flower.tasks import MASKED_STEPS, WORK
 from tffc.support.errors import TffcError
 
 TYPES = {

@@ -21,7 +21,7 @@ import numpy as np
 # An extra, not installed with the rest.
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]  # an extra
 
-from tffc.deploy.flower.messages import Record, malformed
+from tffc.deploy.federation.messages import Record, malformed
 from tffc.support.errors import ExecutionError, reader
 from tffc.support.guards import Array as Numbers
 from tffc.support.guards import is_list

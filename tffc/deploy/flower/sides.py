@@ -7,39 +7,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
 import os
 import pathlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 
 # An extra, not installed with the rest.
 from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]  # an extra
 
-from tffc.deploy.flower.buffered import run_buffered_federation
+from tffc.deploy.federation.engine import FederationEngine
+from tffc.deploy.federation.messages import Record, name_record
+from tffc.deploy.federation.serving import serve_rounds
+from tffc.deploy.federation.settings import NodeSettings, RunSettings
+from tffc.deploy.federation.store import Store, answer_keep, answer_lacks, store_of
+from tffc.deploy.federation.tasks import MASKED_STEPS, UNFORESEEN, WORK, Done, Memory, Task, refusal
 from tffc.deploy.flower.bundle_file import fetch_from, named_files, read_app_bundle
-from tffc.deploy.flower.client_states import RECEIPT
-from tffc.deploy.flower.engine import FlowerEngine
 from tffc.deploy.flower.grid import GridFederation
-from tffc.deploy.flower.messages import Record, name_record
 from tffc.deploy.flower.records import from_flower, to_flower
-from tffc.deploy.flower.rounds import run_federation
-from tffc.deploy.flower.settings import NodeSettings, RunSettings
-from tffc.deploy.flower.store import Store, answer_keep, answer_lacks, store_of
-from tffc.deploy.flower.tasks import MASKED_STEPS, UNFORESEEN, WORK, Done, Memory, Task, refusal
 from tffc.deploy.flower.warm import ask_worker
-from tffc.runtime.data.identity import SourceIdentity
-from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Round, Sampling
-from tffc.runtime.engines.state import State
+from tffc.runtime.engines.rounds import Round
 from tffc.runtime.runs.kept_states import FLOWER
-from tffc.runtime.runs.metrics import row_of
-from tffc.runtime.runs.run_folder import RunFolder
-from tffc.runtime.runs.run_identity import RunIdentity, Timing
 from tffc.support.errors import TffcError
 
 BUNDLE = "bundle.json"
@@ -108,17 +99,8 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
     named = named_files(path)
     large = {digest: fetch(digest, size) for digest, size in named.items()} if fetch else {}
     federation = GridFederation(grid, settings.timeout, LOG.info)
-    engine = FlowerEngine(process, federation, settings, LOG.info, large)
-    with _outputs(process, settings) as (state, receipts, save):
-        buffering = settings.buffering
-        if buffering is None:
-            rounds = run_federation(engine, state, settings, LOG.info, receipts=receipts)
-        else:
-            rounds = run_buffered_federation(engine, state, settings, buffering)
-        for finished in rounds:
-            save(finished)
-            LOG.info("%s", row_of(finished, process.output_type).to_json().rstrip())
-            yield finished
+    engine = FederationEngine(process, federation, settings, LOG.info, large)
+    yield from serve_rounds(engine, settings, LOG.info, FLOWER)
 
 
 def answer(path: pathlib.Path, kind: str, message: Message, context: Context) -> Message:
@@ -184,28 +166,3 @@ def _done(task: Task) -> Done:
     folder = task.node_config.get("worker")
     done = ask_worker(pathlib.Path(folder), task) if isinstance(folder, str) and folder else None
     return _do_here()(task) if done is None else done
-
-
-@contextlib.contextmanager
-def _outputs(
-    process: Process, settings: RunSettings
-) -> Generator[tuple[State, ClientStates | None, Callable[[Round], None]]]:
-    """Yield the state to continue from, which states nodes have of clients that keep some, and a
-    function that saves rounds in the run's folder, if there is one."""
-    if settings.out is None:
-        yield process.first_state(), None, lambda finished: None
-        return
-    receipt = None if process.client_state_type is None else RECEIPT
-    folder = RunFolder(settings.out, process, client_state=receipt)
-    source = SourceIdentity(FLOWER, {"fraction": f"{settings.fraction:g}"}, (), {})
-    sampling = Sampling(None, settings.seed)
-    timing = settings.buffering and Timing(settings.buffering, None)
-    identity = RunIdentity.of(process, sampling, source, skip_bad_clients=False, timing=timing)
-    state = folder.begin(identity, None, resume=settings.resume)
-    try:
-        yield state or process.first_state(), folder.client_states, folder.save
-    except TffcError:
-        folder.abandon()
-        raise
-    finally:
-        folder.close()

@@ -26,7 +26,8 @@ from typing import Any
 from flwr.supernode import start_client_internal  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]  # an extra
 
-from tffc.deploy.flower.pauses import SHORTEST, Pauses
+from tffc.deploy.federation.pauses import SHORTEST
+from tffc.deploy.flower.pauses import Pauses
 
 
 class Starts:

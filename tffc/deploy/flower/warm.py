@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tffc.deploy.flower.messages import Record
-from tffc.deploy.flower.tasks import Done, Memory, Task
+from tffc.deploy.federation.messages import Record
+from tffc.deploy.federation.tasks import Done, Memory, Task
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.support.errors import ExecutionError
 from tffc.support.files import locks

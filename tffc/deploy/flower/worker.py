@@ -15,10 +15,10 @@ import json
 import pathlib
 import sys
 
+from tffc.deploy.federation.node import Node
+from tffc.deploy.federation.settings import NodeSettings
+from tffc.deploy.federation.tasks import Done, Task
 from tffc.deploy.flower.bundle_file import read_app_bundle
-from tffc.deploy.flower.node import Node
-from tffc.deploy.flower.settings import NodeSettings
-from tffc.deploy.flower.tasks import Done, Task
 
 KEPT = 4
 """The most nodes, each of one app and configuration, that stay loaded."""

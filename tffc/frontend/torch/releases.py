@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 from tffc.support.errors import ExecutionError, MissingExtraError
+from tffc.support.extras import installation
 
 RELEASES = ("2.13",)
 """The releases of PyTorch that were tried."""
@@ -40,7 +41,7 @@ def load_torch() -> Any:
             "E586",
             f"PyTorch {torch.__version__} has not been tried with this tffc",
             notes=(f"tried are {', '.join(RELEASES)}",),
-            help="install a release that was: pip install 'tffc[torch]'",
+            help=f"install a release that was, {installation('torch')}",
         )
     return torch
 
@@ -65,7 +66,7 @@ def load_translations() -> Mapping[Any, Any]:
             "E586",
             f"torchax {torchax.__version__} has not been tried with this tffc",
             notes=(f"tried is {', '.join(TORCHAX)}",),
-            help="install the release that was: pip install 'tffc[torch]'",
+            help=f"install the release that was, {installation('torch')}",
         )
     return importlib.import_module("torchax.ops.ops_registry").all_aten_ops
 
@@ -78,7 +79,7 @@ def _imported(name: str) -> Any:
             "E701",
             f"a PyTorch computation needs {name}, which cannot be imported",
             notes=(str(error),),
-            help="install it with: pip install 'tffc[torch]'",
+            help=installation("torch"),
         ) from None
 
 

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from tffc.support.errors import MissingExtraError
+from tffc.support.extras import installation
 from tffc.support.printable import printable
 
 
@@ -23,5 +24,5 @@ def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
             "E680",
             f"{purpose} needs pyarrow" + ("" if is_missing else ", which cannot be imported"),
             notes=() if is_missing else (printable(str(error)),),
-            help="pip install 'tffc[parquet]'" if is_missing else "install releases that fit",
+            help=installation("parquet") if is_missing else "install releases that fit",
         ) from error

@@ -11,6 +11,7 @@ from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
 from tffc.support.errors import LanguageValueError, MissingExtraError
+from tffc.support.extras import installation
 
 if TYPE_CHECKING:
     from tffc.runtime.engines.buffering import Buffering
@@ -62,11 +63,10 @@ class EngineKind:
         """
         for package, title in self.packages.items():
             if importlib.util.find_spec(package) is None:
-                by = f"'tffc[{self.extra}]'" if self.extra else package
                 raise MissingExtraError(
                     "E701",
                     f"{title} is not installed, and the engine {self.name!r} needs it",
-                    help=f"pip install {by}",
+                    help=installation(self.extra) if self.extra else f"pip install {package}",
                 )
 
 

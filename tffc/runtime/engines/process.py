@@ -23,6 +23,7 @@ from tffc.runtime.engines.sections import run_section
 from tffc.runtime.engines.showing import showing
 from tffc.runtime.engines.state import State
 from tffc.support.errors import BundleError, FormError, MissingExtraError
+from tffc.support.extras import installation
 from tffc.support.trampoline import Task
 from tffc.support.trampoline import run as run_task
 
@@ -58,7 +59,7 @@ class Process:
             raise MissingExtraError(
                 "E701",
                 "cryptography is not installed, and masked sums need it",
-                help="pip install 'tffc[masking]'",
+                help=installation("masking"),
             )
         # Imported late: it imports cryptography.
         from tffc.runtime.engines.masked_sums import MaskedRuntime

@@ -26,8 +26,12 @@ from tffc.support.errors import DataError, reader
 CLIENTS = "clients"
 """The folder for clients' values, in that of the run."""
 
-FLOWER = "flower"
-"""The kind of the source of a run on Flower, whose nodes have the data and states of clients."""
+FLOWER, NVFLARE = "flower", "nvflare"
+"""The kinds of the sources of runs on federations, whose nodes have the data and states of
+clients."""
+
+FEDERATIONS = {FLOWER: "Flower", NVFLARE: "NVFlare"}
+"""The names of federations, by the kinds of sources."""
 
 SUFFIX = ".npz"
 
@@ -112,10 +116,11 @@ def states_of_run(folder: pathlib.Path, type: Type) -> ClientStates:
             f"there is no run in {folder}",
             help="give the folder of a run whose clients keep states",
         )
-    if record.identity.source.kind == FLOWER:
+    federation = FEDERATIONS.get(record.identity.source.kind)
+    if federation is not None:
         raise DataError(
             "E626",
-            f"the states of clients of the run in {folder} are at the nodes of Flower",
+            f"the states of clients of the run in {folder} are at the nodes of {federation}",
             help="go on with this run there, or copy its state elsewhere, to begin with the state "
             "of the server alone",
         )

@@ -69,6 +69,7 @@ from tffc.runtime.runs.tracked import TRACKED
 from tffc.support.errors import DataError
 from tffc.support.files import atomic, locks
 from tffc.support.files.reading import kind_of, read_regular
+from tffc.support.version import VERSION
 
 STATE, METRICS, LOCK = "state.npz", "metrics.jsonl", "run.lock"
 OUTPUTS, EVALUATIONS = "outputs", "evaluations"
@@ -310,7 +311,9 @@ class RunFolder:
         self._begin_states(client_states)
         self._write(self.path / SOURCE, source)
         self._is_new = True
-        self._record = RunRecord(identity, sha256(source), 0, None, self._metrics.extent, origin)
+        self._record = RunRecord(
+            identity, sha256(source), 0, None, self._metrics.extent, origin, VERSION
+        )
         if first is None:
             self._write(self.path / RUN, self._record.encode())
         else:

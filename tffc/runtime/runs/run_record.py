@@ -40,6 +40,9 @@ FORMAT = "1.0"
 ORIGIN = "origin"
 """The key of the origin of the first state, which runs without one lack."""
 
+BEGUN_BY = "tffc"
+"""The key of the version of tffc that began the run, in every format."""
+
 LONGEST_RUN, LONGEST_SOURCE = 2**24, 2**32
 """The limits on the bytes of the files."""
 
@@ -62,7 +65,8 @@ class RunRecord:
     metrics.
 
     The state is None before the first round of a run that began without a given state, whose
-    `origin` is None too.  `source` is the SHA-256 of the content of `source.json`.
+    `origin` is None too.  `source` is the SHA-256 of the content of `source.json`.  `begun_by` is
+    the version of tffc that began the run, None if its folder does not say.
     """
 
     identity: RunIdentity
@@ -71,6 +75,7 @@ class RunRecord:
     state: str | None
     metrics: Extent
     origin: StateOrigin | None = None
+    begun_by: str | None = None
 
     def encode(self) -> bytes:
         """Return the content of `run.json`."""
@@ -78,6 +83,7 @@ class RunRecord:
         return encode_json(
             {
                 "format_version": FORMAT,
+                **({} if self.begun_by is None else {BEGUN_BY: self.begun_by}),
                 **self.identity.as_json(),
                 "source": {
                     "kind": source.kind,
@@ -134,7 +140,8 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     state = record["state"] and record["state"]["sha256"]
     origin = StateOrigin(**record[ORIGIN]) if ORIGIN in record else None
     digest = record["source"]["sha256"]
-    return RunRecord(identity, digest, record["rounds"], state, metrics, origin)
+    begun_by = record.get(BEGUN_BY)
+    return RunRecord(identity, digest, record["rounds"], state, metrics, origin, begun_by)
 
 
 def encode_batching(known: Mapping[str, bool]) -> bytes:
@@ -227,10 +234,12 @@ def _check_format(file: pathlib.Path, fields: Mapping[str, Any]) -> None:
     version = fields.get("format_version")
     if version != FORMAT:
         of = f"of format {version}" if isinstance(version, str) else "of a format without a version"
+        begun_by = fields.get(BEGUN_BY)
+        began = f"tffc {begun_by}, which" if is_text(begun_by) else "the version of tffc that"
         raise DataError(
             "E942",
             f"{file} is {of}, and this tffc goes on with runs of format {FORMAT}",
-            help="use the version of tffc that began the run, or begin another in a new folder",
+            help=f"use {began} began the run, or begin another in a new folder",
         )
 
 
@@ -300,6 +309,7 @@ _BUFFERING: _Shapes = {
 }
 
 _MAY_BE: _Shapes = {
+    BEGUN_BY: is_text,
     ORIGIN: _is_origin,
     GROUPS: lambda value: _is_object(
         value,

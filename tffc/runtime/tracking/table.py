@@ -28,14 +28,14 @@ def _wandb() -> Callable[[RunFacts, str | None], Tracker]:
 
 
 TENSORBOARD = TrackerKind(
-    "tensorboard", "TensorBoard", _tensorboard, "tensorboard", "tensorboard", needs_folder=True
+    "tensorboard", "TensorBoard", _tensorboard, "tensorboard", needs_folder=True
 )
 """TensorBoard, which gets numbers alone."""
 
-MLFLOW = TrackerKind("mlflow", "MLflow", _mlflow, "mlflow", "'tffc[mlflow]'")
+MLFLOW = TrackerKind("mlflow", "MLflow", _mlflow, "mlflow")
 """MLflow."""
 
-WANDB = TrackerKind("wandb", "Weights & Biases", _wandb, "wandb", "'tffc[wandb]'")
+WANDB = TrackerKind("wandb", "Weights & Biases", _wandb, "wandb")
 """Weights & Biases."""
 
 GROUP = PluginGroup("tffc.trackers", "tracker", TrackerKind, LanguageValueError)

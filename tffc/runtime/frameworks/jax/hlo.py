@@ -18,6 +18,7 @@ import numpy as np
 
 from tffc.runtime.frameworks.environment import prepare_environment
 from tffc.support.errors import ExecutionError, MissingExtraError, Span
+from tffc.support.extras import installation
 
 
 def load_jax() -> Any:
@@ -34,7 +35,7 @@ def load_jax() -> Any:
             "E701",
             "a JAX computation needs JAX, which cannot be imported",
             notes=(str(error),),
-            help="install it with: pip install 'tffc[jax]'",
+            help=installation("jax"),
         ) from None
 
 
@@ -52,7 +53,7 @@ def _internals(jax: Any) -> Generator[Any]:
             "E701",
             f"JAX {jax.__version__} does not handle XLA modules as tffc asks it to",
             notes=(str(error),),
-            help="install the release that tffc was made for: pip install 'tffc[jax]'",
+            help=f"install the release that tffc was made for, {installation('jax')}",
         ) from None
 
 

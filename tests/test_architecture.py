@@ -150,6 +150,7 @@ def test_no_two_classes_share_a_name() -> None:
         ("pytest", "assurance/golden/"),
         ("cryptography", "runtime/masking/"),
         ("flwr", "deploy/flower/"),
+        ("prometheus_client", "deploy/operations/"),
         ("tensorflow", ""),
         ("jax", ""),
     ],

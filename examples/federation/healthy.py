@@ -6,9 +6,11 @@ Kubernetes asks by itself.
 import sys
 
 import grpc
-from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
-from grpc_health.v1.health_pb2_grpc import HealthStub
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 with grpc.insecure_channel(sys.argv[1]) as channel:
-    answer = HealthStub(channel).Check(HealthCheckRequest(), timeout=3)
-sys.exit(answer.status != HealthCheckResponse.SERVING)
+    health = health_pb2_grpc.HealthStub(channel)
+    answer = health.Check(  # pyright: ignore[reportAttributeAccessIssue]  # set when it is made
+        health_pb2.HealthCheckRequest(), timeout=3
+    )
+sys.exit(answer.status != health_pb2.HealthCheckResponse.SERVING)

@@ -258,7 +258,7 @@ def test_rounds_are_counted_for_operators(
     (tmp_path / "data").mkdir()
     write_clients(tmp_path / "data", np.int32(3), np.int32(4))
     clients = open_source(tmp_path / "data", process.data_type)
-    list(run_rounds(LocalEngine(process), State((), process.program), clients, 2))
+    list(run_rounds(LocalEngine(process), State((), process.program, 0), clients, 2))
     counts = read_counts(counted)
     assert counts["rounds"] == {"finished": 2}
     assert counts["clients"] == {"took_part": 4, "left_out": 0}

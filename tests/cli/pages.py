@@ -72,6 +72,7 @@ PAGES = (
     "secure-sums.md",
     "security.md",
     "todays-tff.md",
+    "trust.md",
     "tutorials/averaging-by-hand.md",
     "tutorials/secure-analytics.md",
     "verification.md",

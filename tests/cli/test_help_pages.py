@@ -33,7 +33,7 @@ def test_all_pages_are_listed_with_their_titles(run: Run) -> None:
             path.stem for path in (DOCS / folder).glob("*.md")
         )
     assert "forms                  The forms" in groups[0]
-    assert end.startswith("Commands: audit, check, ")
+    assert end.startswith("Commands: admit, approve, audit, ")
 
 
 def test_no_page_hides_another() -> None:
@@ -98,6 +98,6 @@ def test_without_the_pages_commands_have_their_help(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
     monkeypatch.setattr(topics, "PLACES", (tmp_path / "docs",))
-    assert run("help").stdout.startswith("Commands: audit, ")
+    assert run("help").stdout.startswith("Commands: admit, ")
     assert run("help", "run").code == 0
     assert run("help", "forms").code == 2

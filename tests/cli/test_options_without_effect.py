@@ -204,12 +204,40 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "sexpr": ALWAYS,
         "style": ALWAYS,
     },
+    "admit": {
+        "approvals": {"admit b --approvals a": "'--approvals' and '--approvers' need each other"},
+        "approvers": {"admit b --approvers k": "'--approvals' and '--approvers' need each other"},
+        "as_json": ALWAYS,
+        "demands": ALWAYS,
+        "keys": ALWAYS,
+        "policy": ALWAYS,
+    },
+    "approve": {
+        "expires": {
+            "approve b --key k --store s --revoke --expires 2030-01-31": "'--expires' has no "
+            "effect: with --revoke, approvals end now"
+        },
+        "key": ALWAYS,
+        "name": ALWAYS,
+        "reason": ALWAYS,
+        "revoke": ALWAYS,
+        "store": ALWAYS,
+    },
+    "rebuild": {
+        "tff_source": ALWAYS,
+        "max_size": ALWAYS,
+        "passes": ALWAYS,
+        "pipeline": ALWAYS,
+    },
+    "sign": {"key": ALWAYS, "name": ALWAYS, "policy": ALWAYS},
+    "verify-signature": {"as_json": ALWAYS, "keys": ALWAYS, "least": ALWAYS},
     "prove": {"tff_source": ALWAYS, "as_json": ALWAYS, "max_size": ALWAYS},
     "run": {
         "tff_source": ALWAYS,
         "allow_effects": ALWAYS,
         "clients_per_round": ALWAYS,
         "data": ALWAYS,
+        "demands": ALWAYS,
         "engine": ALWAYS,
         "engine_options": {
             f"{RUN} --engine-options x": "'--engine-options' has no effect: the engine local takes "

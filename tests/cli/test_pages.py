@@ -156,7 +156,7 @@ added = federated_computation(lambda state: state)
 @pytest.mark.parametrize(
     ("words", "position", "expected"),
     [
-        ("tffc ver", 1, ["verify"]),
+        ("tffc ver", 1, ["verify", "verify-signature"]),
         ("tffc compile --form m", 3, ["mapreduce", "mergeable"]),
         ("tffc explain --", 2, ["--help"]),
         ("tffc explain e92", 2, ["E920", "E921", "E922"]),

@@ -7,8 +7,8 @@ import pathlib
 
 import pytest
 
-from tests.assurance.trust.conftest import write_keys
 from tests.cli.conftest import ROUND, Run
+from tests.signing_keys import write_keys
 
 READINGS = "client,reading\na,1\nb,2\n"
 DATA = "csv:readings.csv?client=client&columns=reading"

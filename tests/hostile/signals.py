@@ -34,6 +34,7 @@ import numpy as np
 
 from tests.hostile.kills import contents
 from tests.processes import ROOT
+from tests.signing_keys import write_keys
 from tffc.support.files.atomic import is_leftover
 
 PROGRAM = """
@@ -83,6 +84,8 @@ def heavy(arguments: str, *folders: str, again: str = "") -> Case:
 
 
 COMMANDS = {
+    "admit": Case("admit light"),
+    "approve": Case("approve light --key alice --store approvals", ("approvals",)),
     "audit": Case("audit light --format html -o old.html"),
     "check": Case(f"check light.pb {FORM}"),
     "compile": Case(f"compile light.pb {FORM} --prove --out built --force", ("built",)),
@@ -110,6 +113,7 @@ COMMANDS = {
     "print a module": heavy("print heavy.py:total --style typed --sections sections"),
     "prove": Case("prove light"),
     "python": Case("python light.py"),
+    "rebuild": Case("rebuild light.py:total light"),
     "report": Case("report run -o old.html"),
     "run": heavy(
         "run light --data data --rounds 9 --out run --resume",
@@ -130,9 +134,11 @@ COMMANDS = {
         again="run heavy.py:total --data data --rounds 9 --out new --plot old.svg "
         "--report old.html --resume",
     ),
+    "sign": Case("sign built --key alice", ("built",)),
     "show": Case("show run --to csv -o old.csv"),
     "trace": Case("trace light.py:largest -o old.pb"),
     "trace with TensorFlow": heavy("trace heavy.py:total -o old.pb"),
+    "verify-signature": Case("verify-signature light --keys alice.pub"),
     "verify": heavy(f"verify light.pb {FORM} --trials 4"),
 }
 
@@ -163,6 +169,7 @@ class Workplace:
             np.savez(here / f"data/{number}.npz", np.int32(number))
         np.savez(here / "first.npz", np.int32(5))
         (here / "light.py").write_text(PROGRAM)
+        write_keys(here, "alice")
         (here / "heavy.py").write_text(WITH_TENSORFLOW)
         names = ("total", "largest")
         listed = [f"{name}:\n  target: ../light.py:{name}\n" for name in names]
@@ -175,6 +182,7 @@ class Workplace:
             f"compile light.pb {FORM} --out light",
             f"compile old.pb {FORM} --out built",
             "run light --data data --rounds 2 --out run --state-in first.npz",
+            "sign light --key alice",
             "data pack data -o pack",
             "golden update",
         ]

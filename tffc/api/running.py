@@ -21,8 +21,8 @@ from tffc.api.opened_bundles import (
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import Source, round_of
 from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
-from tffc.assurance.trust.admission import check_admitted_here
 from tffc.backends.bundle.bundle import Bundle
+from tffc.deploy.demands import check_admitted
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
 from tffc.language.values.concrete import to_python
@@ -348,13 +348,13 @@ def _process(
     allowed = read_kinds(allow_effects)
     if isinstance(program, OpenedBundle):
         if not program.is_own:
-            check_admitted_here(program, name_of(program))
+            check_admitted(program, name_of(program))
         if not allowed <= program.allow_effects:
             program = dataclasses.replace(program, allow_effects=allowed | program.allow_effects)
         process = program.process
         return process, WrittenTypes.of(process, origin_of(program).signature)
     if isinstance(program, Bundle):
-        check_admitted_here(program, name_of(program))
+        check_admitted(program, name_of(program))
         process = Process(program, allowed)
         return process, WrittenTypes.of(process, None)
     with or_missing_bundle(program):

@@ -22,8 +22,6 @@ from collections.abc import Callable, Mapping
 from tffc.api.compiling import compiled
 from tffc.api.opened_bundles import or_missing_bundle
 from tffc.api.programs import Program
-from tffc.assurance.trust.admission import admission_of
-from tffc.assurance.trust.settings import AdmissionSettings, read_settings, settings_here
 from tffc.backends.bundle.bundle import (
     Bundle,
     file_digests,
@@ -39,6 +37,7 @@ from tffc.cli.flags import help_of
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round, refuse_form_of_bundle
+from tffc.deploy.demands import demands_of_machine
 from tffc.language import wire
 from tffc.language.types import Type
 from tffc.language.wire.python_functions import has_python_functions
@@ -97,14 +96,14 @@ def read_runnable(
       TffcError: there is neither bundle nor program, or it cannot be compiled.
     """
     refuse_form_of_bundle(source, form)
-    settings = settings_here() if demands is None else read_settings(demands)
+    demands = demands or demands_of_machine()
     if os.path.isdir(source):
         step(f"reading {source}")
         bundle = read_bundle(pathlib.Path(source))
-        if settings is not None:
-            _check_admitted(source, bundle, settings)
+        if demands is not None:
+            _check_admitted(source, bundle, demands)
         return Runnable(bundle, is_own=False, name=source)
-    if settings is not None:
+    if demands is not None:
         raise TrustError(
             "E890",
             f"the demands of this machine are about bundles, and {source} is a program",
@@ -122,10 +121,14 @@ def read_runnable(
     return Runnable(bundle, is_own=program.allow_effects is None, name=name)
 
 
-def _check_admitted(source: str, bundle: Bundle, settings: AdmissionSettings) -> None:
+def _check_admitted(source: str, bundle: Bundle, demands: pathlib.Path) -> None:
+    # Imported late: most machines have no demands, and this imports the prover and the audit.
+    from tffc.assurance.trust.admission import admission_of
+    from tffc.assurance.trust.settings import read_settings
+
     step(f"admitting {source}")
     files = file_digests(pathlib.Path(source))
-    admission = admission_of(bundle, settings, source, files=files)
+    admission = admission_of(bundle, read_settings(demands), source, files=files)
     say(admission.line())
     admission.check()
 

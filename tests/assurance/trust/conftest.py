@@ -8,15 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import tensorflow as tf
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
 
 import tffc as tff
+from tests.signing_keys import write_keys
 from tffc.backends.bundle.bundle import Bundle
 
 
@@ -54,15 +48,6 @@ bytes: 100000
 operations: 200
 memory: 100000
 """
-
-
-def write_keys(folder: pathlib.Path, name: str) -> None:
-    """Write a pair of keys, `NAME` and `NAME.pub`."""
-    key = Ed25519PrivateKey.generate()
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-    (folder / name).write_bytes(private)
-    (folder / f"{name}.pub").write_bytes(public)
 
 
 @tff.tf_computation(np.int32)

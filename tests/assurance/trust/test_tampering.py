@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.assurance.trust.conftest import Site, added, replaced, totals, write_keys
+from tests.assurance.trust.conftest import Site, added, replaced, totals
+from tests.signing_keys import write_keys
 from tffc.assurance.trust.approvals import approval_of
 from tffc.assurance.trust.claims import Findings, statement_of
 from tffc.assurance.trust.envelopes import sign as signed

@@ -22,8 +22,8 @@ from tffc.assurance.trust.approvals import find_approval
 from tffc.assurance.trust.claims import Findings, differences
 from tffc.assurance.trust.envelopes import decode_signature, verified
 from tffc.assurance.trust.keys import Trusted, read_trusted
-from tffc.assurance.trust.settings import AdmissionSettings, Limits, settings_here
-from tffc.assurance.trust.sizes import Sizes
+from tffc.assurance.trust.settings import AdmissionSettings, SizeLimits
+from tffc.assurance.trust.sizes import ProgramSizes
 from tffc.assurance.trust.statements import Statement
 from tffc.assurance.trust.subjects import subjects_of
 from tffc.backends.bundle.bundle import Bundle
@@ -128,18 +128,6 @@ def admission_of(
     return admission
 
 
-def check_admitted_here(bundle: Bundle, source: str) -> None:
-    """Check that a bundle is admitted where `TFFC_DEMANDS` names demands for all of a machine.
-
-    Raises:
-      TrustError: it is not.
-      TffcError: the demands cannot be read.
-    """
-    settings = settings_here()
-    if settings is not None:
-        admission_of(bundle, settings, source).check()
-
-
 def basis_of(settings: AdmissionSettings, part: str, today: datetime.date) -> str:
     """Return a digest of everything beside the bundle that an admission depends on: the demands,
     the keys, the policy, the approvals of the clients' part, the day.  While it stays the same, an
@@ -173,7 +161,7 @@ class _Gate:
             yield self._proof()
         if settings.policy is not None:
             yield self._policy(read_policy(settings.policy), audit)
-        if settings.limits != Limits():
+        if settings.limits != SizeLimits():
             yield from self._limits(settings.limits)
         if settings.approvals is not None and settings.approvers is not None:
             yield self._approval(settings.approvals, read_trusted([settings.approvers]))
@@ -202,8 +190,8 @@ class _Gate:
             return Verdict("policy", False, "; ".join(reasons))
         return Verdict("policy", True, f"passes {policy.digest[:16]}")
 
-    def _limits(self, limits: Limits) -> Iterator[Verdict]:
-        sizes = Sizes.of(self._findings.bundle, self._findings.part)
+    def _limits(self, limits: SizeLimits) -> Iterator[Verdict]:
+        sizes = ProgramSizes.of(self._findings.bundle, self._findings.part)
         for name in ("bytes", "operations", "memory"):
             limit, size = getattr(limits, name), getattr(sizes, name)
             if limit is not None:

@@ -114,24 +114,28 @@ def _read(file: pathlib.Path, digest: str, keys: Sequence[Trusted]) -> tuple[str
     try:
         content = read_regular(file, MAX_BYTES)
     except OSError as error:
-        raise TrustError("E884", f"it cannot be read: {error.strerror}") from None
+        raise _unfit(f"it cannot be read: {error.strerror}") from None
     key, statement = verified(decode_signature(content, file.name), keys)
     if statement.kind not in (APPROVAL, REVOCATION):
-        raise TrustError("E884", f"it is a statement of the kind {statement.kind!r}")
+        raise _unfit(f"it is a statement of the kind {statement.kind!r}")
     if dict(statement.subjects) != {SUBJECT: digest}:
-        raise TrustError("E884", "it is about another clients' part")
+        raise _unfit("it is about another clients' part")
     return statement.kind, _approval(key, statement.predicate)
 
 
 def _approval(key: str, predicate: Any) -> Approval:
     reason, expires = predicate.get("reason"), predicate.get("expires")
     if not isinstance(reason, str) or not isinstance(expires, str | None):
-        raise TrustError("E884", "its reason or its last day is not right")
+        raise _unfit("its reason or its last day is not right")
     try:
         day = None if expires is None else datetime.date.fromisoformat(expires)
     except ValueError:
-        raise TrustError("E884", f"its last day is {expires!r}, which is no date") from None
+        raise _unfit(f"its last day is {expires!r}, which is no date") from None
     return Approval(key, reason, day)
+
+
+def _unfit(reason: str) -> TrustError:
+    return TrustError("E884", reason, help="ask the reviewer for a new approval")
 
 
 def _missing(digest: str, why: str, reasons: Sequence[str]) -> TrustError:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MEDIA = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
 
-class Signature(NamedTuple):
+class SignatureFile(NamedTuple):
     """The content of a signature's file, not yet verified: `keyid` is only a hint, and empty if
     somebody signed without a key."""
 
@@ -100,7 +100,7 @@ def sign(statement: Statement, signer: Signer) -> bytes:
 
 
 @reader("a signature", TrustError)
-def decode_signature(content: bytes, source: str) -> Signature:
+def decode_signature(content: bytes, source: str) -> SignatureFile:
     """Return the content of a signature's file; `source` names it in messages.
 
     Raises:
@@ -122,7 +122,7 @@ def decode_signature(content: bytes, source: str) -> Signature:
         raise malformed(source, "it does not have one signature")
     key = material.get("publicKey")
     hint = key.get("hint") if is_object(key) else None
-    return Signature(
+    return SignatureFile(
         _bytes(envelope.get("payload"), source),
         _bytes(signatures[0].get("sig"), source),
         hint if is_text(hint) else "",
@@ -131,7 +131,7 @@ def decode_signature(content: bytes, source: str) -> Signature:
     )
 
 
-def verified(signature: Signature, keys: Sequence[Trusted]) -> tuple[str, Statement]:
+def verified(signature: SignatureFile, keys: Sequence[Trusted]) -> tuple[str, Statement]:
     """Return the name of whom one trusts and who made a signature, and what was signed.
 
     Raises:

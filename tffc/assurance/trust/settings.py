@@ -17,7 +17,6 @@ Paths are relative to the file.  What is left out is not demanded, except for th
 from __future__ import annotations
 
 import dataclasses
-import os
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,13 +26,10 @@ from tffc.support.files.reading import read_named
 from tffc.support.guards import is_mapping
 from tffc.support.near import did_you_mean
 
-VARIABLE = "TFFC_DEMANDS"
-"""The environment variable that names the file for every process of a machine."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
-    """The most bytes, operations and bytes of memory of a bundle; see `sizes.Sizes`."""
+class SizeLimits:
+    """The most bytes, operations and bytes of memory of a bundle; see `sizes.ProgramSizes`."""
 
     bytes: int | None = None
     operations: int | None = None
@@ -50,7 +46,7 @@ class AdmissionSettings:
     approvals: pathlib.Path | None = None
     approvers: pathlib.Path | None = None
     proof: bool = True
-    limits: Limits = Limits()
+    limits: SizeLimits = SizeLimits()
     log: pathlib.Path | None = None
 
 
@@ -91,21 +87,11 @@ def read_settings(path: pathlib.Path) -> AdmissionSettings:
         if not fits(value):
             raise _wrong(path, f"{name} must be {expected}", line)
         values[name] = path.parent / str(value) if name in PATHS else value
-    limits = Limits(**{name: values.pop(name, None) for name in LIMITS})
+    limits = SizeLimits(**{name: values.pop(name, None) for name in LIMITS})
     for one, other in TOGETHER:
         if one in values and other not in values:
             raise _wrong(path, f"{one} needs {other}", lines[one])
     return AdmissionSettings(**values, limits=limits)
-
-
-def settings_here() -> AdmissionSettings | None:
-    """Return the demands that `TFFC_DEMANDS` names for this machine, if it does.
-
-    Raises:
-      TrustError: the file cannot be read, or is not right.
-    """
-    name = os.environ.get(VARIABLE)
-    return read_settings(pathlib.Path(name)) if name else None
 
 
 def _wrong(path: pathlib.Path, message: str, line: int, help: str | None = None) -> TrustError:
@@ -121,7 +107,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
+LIMITS = tuple(field.name for field in dataclasses.fields(SizeLimits))
 
 PATHS = "keys", "policy", "approvals", "approvers", "log"
 

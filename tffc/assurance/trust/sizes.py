@@ -66,7 +66,7 @@ TYPE_ATTRIBUTES = "dtype", "T"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sizes:
+class ProgramSizes:
     """The bytes of a bundle's messages and resources, and of its clients' part the operations, and
     the bytes of memory that it needs at least: its constants, its resources and its largest tensor
     of known shape."""
@@ -76,7 +76,7 @@ class Sizes:
     memory: int
 
     @classmethod
-    def of(cls, bundle: Bundle, part: ClientsPart) -> Sizes:
+    def of(cls, bundle: Bundle, part: ClientsPart) -> ProgramSizes:
         """Measure a bundle.
 
         Raises:

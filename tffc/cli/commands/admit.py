@@ -7,8 +7,6 @@ import pathlib
 
 import click
 
-from tffc.api.trust import admission_of_folder
-from tffc.assurance.trust.settings import AdmissionSettings, read_settings
 from tffc.cli.options import json_option, path_option
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
@@ -53,6 +51,10 @@ def admit_command(
       tffc admit build/training --demands node.yaml
       tffc admit build/training --demands node.yaml --json
     """
+    # Imported late: help needs none of it.
+    from tffc.api.trust import admission_of_folder
+    from tffc.assurance.trust.settings import AdmissionSettings, read_settings
+
     step(f"admitting {bundle}")
     settings = AdmissionSettings() if demands is None else read_settings(demands)
     named = {name: path for name, path in paths.items() if path is not None}

@@ -7,7 +7,6 @@ import pathlib
 
 import click
 
-from tffc.assurance.trust.signing import approve
 from tffc.cli.keys import ask_password, key_option
 from tffc.cli.options import path_option, refuse_without_effect
 from tffc.cli.output import say
@@ -48,6 +47,9 @@ def approve_command(
       tffc approve build/training --key bob --store approvals --revoke \\
           --reason 'the site left'
     """
+    # Imported late: help needs none of it.
+    from tffc.assurance.trust.signing import approve
+
     if revoke:
         refuse_without_effect("with --revoke, approvals end now", "expires")
     path = approve(

@@ -6,7 +6,6 @@ import pathlib
 
 import click
 
-from tffc.api.rebuilding import rebuild
 from tffc.cli.completion import complete_program
 from tffc.cli.options import pipeline_options, size_option, tff_source_option
 from tffc.cli.output import show_line
@@ -38,6 +37,9 @@ def rebuild_command(
     Examples:
       tffc rebuild examples/digits/federated_averaging.py:training build/training
     """
+    # Imported late: help needs none of it.
+    from tffc.api.rebuilding import rebuild
+
     step(f"compiling {source} again")
     rebuilding = rebuild(source, bundle, read_pipeline(pipeline, passes))
     rebuilding.check()

@@ -6,7 +6,6 @@ import pathlib
 
 import click
 
-from tffc.assurance.trust.signing import sign
 from tffc.cli.keys import ask_password, key_option
 from tffc.cli.options import path_option
 from tffc.cli.output import say
@@ -35,6 +34,9 @@ def sign_command(
       tffc sign build/training --key alice
       tffc sign build/training --key hsm:2 --name release
     """
+    # Imported late: help needs none of it.
+    from tffc.assurance.trust.signing import sign
+
     step(f"signing {bundle}")
     path = sign(bundle, key, name=name, policy=policy, password=ask_password)
     say(f"wrote {path}")

@@ -6,7 +6,6 @@ import pathlib
 
 import click
 
-from tffc.assurance.trust.signing import verify_signature
 from tffc.cli.options import json_option
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
@@ -46,6 +45,9 @@ def verify_signature_command(
       tffc verify-signature build/training --keys alice.pub
       tffc verify-signature build/training --keys trusted --signatures 2
     """
+    # Imported late: help needs none of it.
+    from tffc.assurance.trust.signing import verify_signature
+
     step(f"verifying {bundle}")
     signers = verify_signature(bundle, keys)
     if as_json:

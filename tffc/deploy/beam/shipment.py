@@ -20,9 +20,9 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.assurance.trust.admission import check_admitted_here
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
+from tffc.deploy.demands import check_admitted
 from tffc.language.values.resources import STORE, byte_array, read_bytes, writer_of
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode
@@ -100,7 +100,7 @@ class Shipment:
 @functools.lru_cache(maxsize=KEPT)
 def _load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
     bundle, steps = load_bundle(data)
-    check_admitted_here(bundle, "the bundle of the pipeline")
+    check_admitted(bundle, "the bundle of the pipeline")
     return bundle, steps
 
 

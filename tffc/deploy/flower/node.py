@@ -23,10 +23,11 @@ from tffc.assurance.audit.policy import (
     violations,
 )
 from tffc.assurance.trust.admission import admission_of, basis_of
-from tffc.assurance.trust.settings import read_settings, settings_here
+from tffc.assurance.trust.settings import read_settings
 from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
+from tffc.deploy.demands import demands_of_machine
 from tffc.deploy.flower.bundle_file import Fetch
 from tffc.deploy.flower.client_states import NodeStates
 from tffc.deploy.flower.messages import MASKED, Record, Reply, Request, malformed, program_digest
@@ -176,9 +177,10 @@ class Node:
         Raises:
           TrustError: it does not.
         """
-        demands = settings_here() if settings.demands is None else read_settings(settings.demands)
-        if demands is None:
+        file = settings.demands or demands_of_machine()
+        if file is None:
             return 0
+        demands = read_settings(file)
         are_masked = request.secure_sums == MASKED
         if self._part_digest is None:
             self._part_digest = clients_part(bundle).digest

@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from tffc.assurance.trust.admission import check_admitted_here
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
+from tffc.deploy.demands import check_admitted
 from tffc.deploy.ray.api import Ref, imported_ray
 from tffc.language.values.resources import STORE
 from tffc.runtime.data.source import ClientSource
@@ -173,7 +173,7 @@ def _bundle(shipped: tuple[bytes, Mapping[str, Ref]]) -> tuple[Bundle, RoundStep
     for digest, ref in resources.items():
         STORE.add_source(digest, "Ray's object store", functools.partial(_stored, ref))
     bundle, steps = load_bundle(content)
-    check_admitted_here(bundle, "the bundle that the driver sent")
+    check_admitted(bundle, "the bundle that the driver sent")
     return bundle, steps
 
 

@@ -152,6 +152,7 @@ def test_no_two_classes_share_a_name() -> None:
         ("securesystemslib", "assurance/trust/"),
         ("flwr", "deploy/flower/"),
         ("nvflare", "deploy/nvflare/"),
+        ("prometheus_client", "deploy/operations/"),
         ("tensorflow", ""),
         ("jax", ""),
     ],

@@ -95,6 +95,23 @@ assert run.info.status == "FINISHED" and run.data.metrics["round/clients"] == 12
 '
 """
 
+METRICS = f"""\
+{COMPILE}export TFFC_METRICS=counts
+{ROUND}
+python -m tffc.deploy.operations & endpoint=$!
+trap 'kill $endpoint' EXIT
+python -c '
+import time, urllib.request
+for _ in range(100):
+    try:
+        text = urllib.request.urlopen("http://127.0.0.1:9464/metrics").read().decode()
+        break
+    except ConnectionError:
+        time.sleep(0.1)
+assert "tffc_rounds_total{{outcome=\\"finished\\"}} 1" in text, text
+'
+"""
+
 APP = f"{COMPILE}tffc export mean --to flower -o app\n"
 
 SIGN = "openssl genpkey -algorithm ed25519 -out key && tffc sign mean --key key"
@@ -120,6 +137,7 @@ USES = {
     "jax": JAX,
     "learning": LEARNING,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
+    "metrics": METRICS,
     "mlflow": f"{OFFLINE}{COMPILE}{ROUND} --track mlflow\n{READ_MLFLOW}",
     "nvflare": NVFLARE,
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
@@ -139,6 +157,10 @@ WITHOUT = {
     "flower": (f"{APP}cd app && python -m tffc_app.server_app", "pip install '.[flower]'"),
     "jax": (JAX, "pip install '.[jax]'"),
     "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install '.[masking]'"),
+    "metrics": (
+        "TFFC_METRICS=counts python -m tffc.deploy.operations",
+        "pip install '.[metrics]'",
+    ),
     "mlflow": (f"{COMPILE}{ROUND} --track mlflow", "pip install '.[mlflow]'"),
     "parquet": (
         f"{COMPILE}touch rows.parquet && {READ_PARQUET}",

@@ -9,12 +9,15 @@ import pathlib
 from tests.fuzz.reader import (
     Reader,
     damage_file,
+    damage_text,
     folder,
     refused,
 )
 from tests.hostile.killed_runs import Runs
 from tffc.language import TensorType
 from tffc.runtime.engines.state import read_state, read_type
+from tffc.runtime.operations.counts import FILE as COUNTS
+from tffc.runtime.operations.counts import read_counts
 from tffc.runtime.runs.command_record import COMMANDS, read_commands
 from tffc.runtime.runs.kept_states import StateFile
 from tffc.runtime.runs.metrics_file import read_rows
@@ -83,7 +86,22 @@ def _is_read(place: pathlib.Path, what: int) -> bool:
     return True
 
 
+def read_counted(data: bytes) -> bool:
+    """Read what a machine has counted."""
+    place = folder("counts")
+    (place / COUNTS).write_bytes(data)
+    read_counts(place)
+    return True
+
+
+COUNTED = (
+    b'{"rounds": {"finished": 2}, "round_seconds": {"0.1": 1, "sum": 0.5}, "last_round": {"": 2}}'
+)
+
 READERS = {
+    "counts": Reader(
+        read_counted, lambda: [COUNTED, b"{}"], damage_text, ("counts of a federation",)
+    ),
     "run": Reader(
         read_run,
         lambda: [bytes([number]) + _whole()[name] for number, name in enumerate(FILES)],
@@ -97,5 +115,5 @@ READERS = {
             "the metrics of a run",
             "what trackers have of a run",
         ),
-    )
+    ),
 }

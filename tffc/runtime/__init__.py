@@ -6,6 +6,7 @@
 - `engines`: the rounds of a bundle, and the engine in this process
 - `batching`, `reductions`: many clients in one call; sections rewritten to run faster
 - `runs`: run folders, metrics, plots and reports
+- `operations`: counts and logs for operators of machines
 - `masking`: sums whose terms the server cannot see
 
 A bundle runs without the front end.

@@ -14,6 +14,7 @@ import tffc as tff
 from tests.assurance.trust.conftest import Site, added, replaced, totals
 from tffc.assurance.trust.admission import Admission
 from tffc.assurance.trust.subjects import clients_part
+from tffc.runtime.operations.counts import VARIABLE, read_counts
 from tffc.support.errors import PolicyError, TrustError
 
 
@@ -56,6 +57,16 @@ def test_every_decision_is_a_line_of_the_log(site: Site) -> None:
         "passes": False,
         "reason": "nobody has signed it",
     }
+
+
+def test_every_decision_is_counted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(site.folder / "counts"))
+    for _ in range(2):
+        tff.trust.admit(site.bundle, site.demands)
+    site.signature.unlink()
+    tff.trust.admit(site.bundle, site.demands)
+    counted = read_counts(site.folder / "counts")
+    assert counted == {"admissions": {"admitted": 2, "refused": 1}}
 
 
 def test_a_log_that_cannot_be_written_admits_nothing(site: Site) -> None:

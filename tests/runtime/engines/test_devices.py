@@ -121,7 +121,7 @@ def test_what_is_no_choice(compiler: str, precision: str) -> None:
 @pytest.mark.parametrize(
     ("compiler", "package", "title", "command"),
     [
-        (PJRT, "jax", "JAX", "pip install 'tffc[xla]'"),
+        (PJRT, "jax", "JAX", "in tffc's checkout: pip install '.[xla]'"),
         (TENSORFLOW, "tensorflow", "TensorFlow", "pip install tensorflow"),
     ],
 )

@@ -24,6 +24,8 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.read_ahead import READERS
 from tffc.runtime.engines.rounds import Round, run_rounds, sample
 from tffc.runtime.engines.shards import SHARD
+from tffc.runtime.engines.state import State
+from tffc.runtime.operations.counts import VARIABLE, read_counts
 from tffc.support.errors import BundleError, DataError, ExecutionError, FormError
 
 NAMES = tuple(f"client_{number:02}" for number in range(40))
@@ -241,6 +243,26 @@ def test_the_state_goes_from_round_to_round(tmp_path: pathlib.Path) -> None:
     assert [each.output for each in found] == [-1, 7, 7]
     assert [each.number for each in found] == [1, 2, 3]
     assert (found[-1].state.value, found[-1].state.rounds) == (7, 3)
+
+
+def test_rounds_are_counted_for_operators(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tff.federated_computation(tff.types.at_server(()), INT)
+    def round_(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(data)
+
+    counted = tmp_path / "counted"
+    monkeypatch.setenv(VARIABLE, str(counted))
+    process = Process(bundle_of(round_))
+    (tmp_path / "data").mkdir()
+    write_clients(tmp_path / "data", np.int32(3), np.int32(4))
+    clients = open_source(tmp_path / "data", process.data_type)
+    list(run_rounds(LocalEngine(process), State((), process.program, 0), clients, 2))
+    counts = read_counts(counted)
+    assert counts["rounds"] == {"finished": 2}
+    assert counts["clients"] == {"took_part": 4, "left_out": 0}
+    assert counts["last_round"] == {"": 2}
 
 
 def test_a_state_without_beginning_is_refused() -> None:

@@ -28,6 +28,7 @@ from tffc.assurance.trust.statements import Statement
 from tffc.assurance.trust.subjects import subjects_of
 from tffc.backends.bundle.bundle import Bundle
 from tffc.graphs.node import tokens
+from tffc.runtime.operations.counts import count_admission
 from tffc.runtime.runs.json_lines import append_line
 from tffc.support.errors import PolicyError, TffcError, TrustError
 from tffc.support.files.reading import read_regular
@@ -123,6 +124,7 @@ def admission_of(
     admission = Admission(source, program, findings.part.digest, verdicts)
     if settings.log is not None:
         _append(settings.log, admission)
+    count_admission(is_admitted=admission.is_admitted)
     return admission
 
 

@@ -14,6 +14,7 @@ from tffc.runtime.batching.choices import AUTO, COMPILERS, FULL, PJRT, PRECISION
 from tffc.runtime.batching.kernels import Kernel, Key, Mode
 from tffc.runtime.lowering.sequences import Order
 from tffc.support.errors import ExecutionError, LanguageValueError, MissingExtraError
+from tffc.support.extras import installation
 
 UNKNOWN = 2**32
 """The memory of an accelerator that does not tell how much it has; if that is too much, batches are
@@ -29,7 +30,7 @@ class Framework(NamedTuple):
 
 
 FRAMEWORKS = {
-    PJRT: Framework("jax", "JAX", "pip install 'tffc[xla]'"),
+    PJRT: Framework("jax", "JAX", installation("xla")),
     TENSORFLOW: Framework("tensorflow", "TensorFlow", "pip install tensorflow"),
 }
 """What each compiler needs."""

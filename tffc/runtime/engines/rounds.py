@@ -14,6 +14,7 @@ from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Cohort, Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.state import State
+from tffc.runtime.operations.counts import count_round
 from tffc.support.errors import DataError, LanguageValueError
 
 
@@ -147,6 +148,7 @@ def run_rounds(
             measured = evaluation.measure(state.value, number, client_states)
             measuring = time.perf_counter() - ended
         spent = Spent(ended - begun, measuring, outcome.workers, outcome.parts, outcome.known)
+        count_round(number, spent.seconds, len(took_part), len(skipped))
         yield Round(
             number,
             took_part,

@@ -15,7 +15,6 @@ Data goes to stdout, messages to stderr.  Exit codes:
 
 from __future__ import annotations
 
-import gc
 import sys
 
 
@@ -29,7 +28,7 @@ def main() -> None:
         # Only until here does Python itself answer Ctrl-C.
         sys.stderr.write("\ninterrupted\n")
         sys.exit(130)
-    from tffc.cli.collector import collector_paused
+    from tffc.cli.collector import collector_paused, skip_last_collection
 
     with collector_paused():
         from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
@@ -45,8 +44,7 @@ def main() -> None:
             interrupts.end_at_once()
             # Python would flush at the end of the process, when an error can no longer be reported.
             sys.stdout.flush()
-            # Python would search all that is alive for garbage as it ends.
-            gc.freeze()
+            skip_last_collection()
     except ReaderGone:
         sys.exit(READER_GONE)
     except OutputError as error:

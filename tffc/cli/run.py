@@ -318,7 +318,7 @@ def _refuse_options_of_others(
     engine: EngineKind, workers: int | None, batching: Batching, *, is_buffered: bool
 ) -> None:
     """Check that no option is given that is for another engine."""
-    if batching.size == 1:
+    if batching.size == 1 and is_installed():
         alone = "each call computes one client: add --batching N"
         refuse_without_effect(alone, "compiler", "precision")
     for ability, option in OPTION_OF.items():

@@ -226,6 +226,10 @@ class ContextError(TffcError, RuntimeError):
     federated computation."""
 
 
+MISSING_PACKAGE = "E701"
+"""The code of errors that say that a package is not installed or cannot be used."""
+
+
 class MissingExtraError(TffcError, ImportError):
     """A package that only this use of tffc needs is not installed."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
+import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from tests.runtime.engines.batches import Outcome, descending, numbers_to, round
 from tests.runtime.engines.programs import process_of
 from tffc.runtime.batching import compilers, kernel_cache, pjrt_kernels
 from tffc.runtime.batching.choices import PJRT, TENSORFLOW
+from tffc.runtime.batching.compilers import Pjrt
 from tffc.runtime.batching.kernels import Kernel, Mode, OutOfMemoryError
 from tffc.runtime.batching.limits import Limits
 from tffc.runtime.batching.pieces import Batch
@@ -28,7 +32,7 @@ from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.frameworks.tensorflow import runner
-from tffc.support.errors import LanguageValueError
+from tffc.support.errors import LanguageValueError, MissingExtraError
 
 COMPUTING = """\
 import os
@@ -111,6 +115,48 @@ def test_what_is_no_choice(compiler: str, precision: str) -> None:
     text = refusal(LanguageValueError, Planner, process.steps, batching)
     assert "there is no " in text
     assert "[E706]" in text
+
+
+@pytest.mark.parametrize("device", ["", "GPU:0"])
+@pytest.mark.parametrize(
+    ("compiler", "package", "title", "command"),
+    [
+        (PJRT, "jax", "JAX", "in tffc's checkout: pip install '.[xla]'"),
+        (TENSORFLOW, "tensorflow", "TensorFlow", "pip install tensorflow"),
+    ],
+)
+def test_a_named_compiler_must_be_installed(
+    compiler: str,
+    package: str,
+    title: str,
+    command: str,
+    device: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process = round_of(lambda x: x * 2, np.int32)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert refusal(
+        MissingExtraError, Planner, process.steps, Batching(2, device, compiler=compiler)
+    ) == (
+        f"{title} is not installed, and the compiler '{compiler}' needs it [E701]\n"
+        f"  help: {command}, or leave the choice of a compiler to tffc"
+    )
+
+
+def test_a_named_compiler_must_be_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = round_of(lambda x: x * 2, np.int32)
+
+    def devices(self: Pjrt) -> list[str]:
+        raise MissingExtraError("E701", "JAX cannot be imported")
+
+    monkeypatch.setattr(Pjrt, "devices", devices)
+    text = refusal(MissingExtraError, Planner, process.steps, Batching(2, compiler=PJRT))
+    assert text == "JAX cannot be imported [E701]"
+    # Where nobody asked for it, clients are computed without it.
+    monkeypatch.setattr(compilers, "preferred", lambda: PJRT)
+    assert Planner(process.steps, Batching(2)).decisions == [
+        "one client a call: JAX cannot be imported"
+    ]
 
 
 @pytest.fixture
@@ -346,6 +392,71 @@ def test_a_kernel_under_the_name_of_another_is_made_again() -> None:
     assert not one.is_kept()
     PjrtKernel(*_graphs_of(descending(6)), one.mode, one.key, one.size)
     assert one.is_kept()
+
+
+def _flatbuffer_of_garbage(module: bytes) -> bytes:
+    """What JAX reads, but not what StableHLO does."""
+    begin = module.index(b"ML\xefR")  # as all bytecode of MLIR begins
+    return module[: begin + 4] + bytes(len(module) - begin - 4)
+
+
+SEALED_GARBAGE: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "nothing": lambda module, other: b"",
+    "no flatbuffer": lambda module, other: b"garbage inside",
+    "zeros": lambda module, other: bytes(1000),
+    "half": lambda module, other: module[: len(module) // 2],
+    "no StableHLO": lambda module, other: _flatbuffer_of_garbage(module),
+    "a kernel of other shapes": lambda module, other: other,
+}
+
+
+@pytest.mark.parametrize("kind", SEALED_GARBAGE)
+def test_a_sealed_kernel_that_jax_cannot_use_is_made_again(kind: str) -> None:
+    process = descending(5)
+    one = _kernel(process)
+    module, other = (
+        kernel_cache.load_kernel(each._digest) for each in (one, _kernel(descending(6)))
+    )
+    assert module is not None
+    assert other is not None
+    garbage = SEALED_GARBAGE[kind](module, other)
+    assert kernel_cache.keep_kernel(one._digest, garbage)
+    assert kernel_cache.load_kernel(one._digest) == garbage
+    assert not one.is_kept()
+    again = PjrtKernel(*_graphs_of(process), one.mode, one.key, one.size)
+    assert again.is_kept()
+    again.prepare()
+
+
+IRREGULAR: dict[str, Callable[[pathlib.Path], object]] = {
+    "a FIFO": os.mkfifo,
+    "a folder": lambda path: (path / "file").mkdir(parents=True),
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "a file larger than any kernel": lambda path: path.touch() or os.truncate(path, 2**40),
+}
+
+
+@pytest.mark.parametrize("kind", IRREGULAR)
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_what_is_no_regular_file_is_no_kernel(
+    kind: str, mode: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    digest = "0" * 64
+    folder = kernel_cache.cache_folder()
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+    IRREGULAR[kind](folder / digest)
+    loaded: list[bytes | None] = []
+    # In a thread, because a FIFO would be waited for.
+    thread = threading.Thread(
+        target=lambda: loaded.append(kernel_cache.load_kernel(digest)), daemon=True
+    )
+    thread.start()
+    thread.join(20)
+    assert loaded == [None]
+    assert kernel_cache.keep_kernel(digest, b"module")
+    assert kernel_cache.load_kernel(digest) == b"module"
 
 
 def test_a_folder_that_others_can_write_to_is_not_used() -> None:

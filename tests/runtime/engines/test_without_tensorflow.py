@@ -190,6 +190,24 @@ def test_a_program_of_jax_alone(
 
 
 @pytest.mark.slow
+def test_its_compiler_is_refused(
+    bundle: Callable[..., pathlib.Path], tmp_path: pathlib.Path, data: pathlib.Path
+) -> None:
+    (tmp_path / "p.py").write_text(PROGRAMS)
+    command = ["run", str(bundle(f"{tmp_path / 'p.py'}:bounded")), "--data", str(data)]
+    for options in ([], ["--batching", "4"], ["--batching", "auto", "--device", "cpu"]):
+        named = [*command, "--rounds", "1", "--out", "run", "--compiler", "tensorflow", *options]
+        ran = without_tensorflow(*named, cwd=tmp_path)
+        assert ran.returncode == 1
+        assert ran.stderr == (
+            "error[E701]: TensorFlow is not installed, and the compiler 'tensorflow' needs it\n"
+            " = help: pip install tensorflow, or leave the choice of a compiler to tffc\n"
+            " = explain: tffc explain E701\n"
+        )
+        assert not [*(tmp_path / "run").iterdir()]
+
+
+@pytest.mark.slow
 def test_what_needs_tensorflow_says_why(
     bundle: Callable[..., pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
@@ -205,4 +223,7 @@ def test_what_needs_tensorflow_says_why(
     assert ran.stderr.startswith(
         "error[E701]: TensorFlow is not installed, and a part of the program needs it\n"
         " = note: it cannot be compiled without TensorFlow: it takes or gives strings\n"
+        " = note: it is in the bundle's `work`\n"
+        " = note: it was at work on the data of client 0\n"
+        " = help: pip install tensorflow\n"
     ), ran.stderr

@@ -135,6 +135,20 @@ def test_gives_what_tensorflow_gives(kind: str) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_error_function_of_infinity(dtype: type) -> None:
+    large = np.array(
+        [np.inf, -np.inf, np.finfo(dtype).max, np.sqrt(np.finfo(dtype).max) * 2], dtype
+    )
+    limits = [1, -1, 1, 1]
+    section = section_of(lambda x: tf.math.erf(x), tff.TensorType(dtype, [4]))
+    assert LoweredRunner(section)(large).tolist() == limits
+    assert tf.function(tf.math.erf, jit_compile=True)(large).numpy().tolist() == limits
+    # On a processor, the code of TensorFlow for float64 squares them.
+    plain = TensorFlowRunner(section)(large)
+    assert ((plain == limits) | ((dtype == np.float64) & np.isnan(plain))).all()
+
+
 def test_draws_anew_in_each_call() -> None:
     runner = LoweredRunner(section_of(lambda: tf.random.normal([1000])))
     (one,), (other,) = (flatten(runner(None), VECTOR) for _ in range(2))

@@ -70,7 +70,7 @@ from tffc.language.types import CLIENTS, SERVER, FunctionType, StructType, Type,
 from tffc.linking.aggregations import PLAIN, SECURE, Part
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand
-from tffc.support.errors import FormError
+from tffc.support.errors import MISSING_PACKAGE, FormError, TffcError
 
 BOUNDS = ("secure_sum_bitwidth", "secure_sum_max_input", "secure_modular_sum_modulus")
 """The components that give the bounds of secure sums."""
@@ -318,7 +318,13 @@ class MapReduceSteps(RoundSteps):
     ) -> tuple[list[Value], Value]:
         before = self._batches.graph_accumulator(totals, carried)
         take = self._batches.graphs().take
-        accumulator, *apart = self._runtime.run(take, (before, (data, sent)))
+        try:
+            accumulator, *apart = self._runtime.run(take, (before, (data, sent)))
+        except TffcError as error:
+            if error.code != MISSING_PACKAGE:
+                raise
+            # Run one by one, the components that do not need it run, and the error names the other.
+            return super().work_and_accumulate(totals, data, sent, carried, client)
         after = self._batches.totals(totals, accumulator, [apart], [client], carried)
         return after, self.client_output(apart)
 

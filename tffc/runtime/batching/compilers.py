@@ -7,17 +7,33 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from tffc.backends.forms.steps import ClientGraphs
 from tffc.runtime.batching.choices import AUTO, COMPILERS, FULL, PJRT, PRECISIONS, TENSORFLOW
 from tffc.runtime.batching.kernels import Kernel, Key, Mode
 from tffc.runtime.lowering.sequences import Order
-from tffc.support.errors import ExecutionError, LanguageValueError
+from tffc.support.errors import ExecutionError, LanguageValueError, MissingExtraError
+from tffc.support.extras import installation
 
 UNKNOWN = 2**32
 """The memory of an accelerator that does not tell how much it has; if that is too much, batches are
 made smaller."""
+
+
+class Framework(NamedTuple):
+    """What a compiler needs: the import name of a package, its title, and how to install it."""
+
+    package: str
+    title: str
+    command: str
+
+
+FRAMEWORKS = {
+    PJRT: Framework("jax", "JAX", installation("xla")),
+    TENSORFLOW: Framework("tensorflow", "TensorFlow", "pip install tensorflow"),
+}
+"""What each compiler needs."""
 
 
 class Compiler(Protocol):
@@ -118,7 +134,7 @@ class TensorFlowXla:
 
 def preferred() -> str:
     """Return the name of the compiler that is used unless another one is named."""
-    return PJRT if importlib.util.find_spec("jax") is not None else TENSORFLOW
+    return PJRT if importlib.util.find_spec(FRAMEWORKS[PJRT].package) else TENSORFLOW
 
 
 def compiler_of(name: str, precision: str = FULL) -> Compiler:
@@ -141,7 +157,34 @@ def compiler_of(name: str, precision: str = FULL) -> Compiler:
     return Pjrt(precision) if name == PJRT else TensorFlowXla(precision)
 
 
-def check_device(compiler: Compiler, name: str) -> None:
+def chosen_compiler(name: str, precision: str, device: str) -> Compiler:
+    """Return the compiler of a name, which must be usable if it was named, and have a device.
+
+    Raises:
+      LanguageValueError: there is no such compiler, or no such precision.
+      MissingExtraError: its framework is not installed.
+      TffcError: its framework cannot be imported, or does not have the device.
+    """
+    compiler = compiler_of(name, precision)
+    if name != AUTO:
+        _check_installed(compiler)
+    if device:
+        _check_device(compiler, device)
+    return compiler
+
+
+def _check_installed(compiler: Compiler) -> None:
+    package, title, command = FRAMEWORKS[compiler.name]
+    if importlib.util.find_spec(package) is None:
+        raise MissingExtraError(
+            "E701",
+            f"{title} is not installed, and the compiler {compiler.name!r} needs it",
+            help=f"{command}, or leave the choice of a compiler to tffc",
+        )
+    compiler.devices()  # imports it
+
+
+def _check_device(compiler: Compiler, name: str) -> None:
     """Check that a compiler has a device, such as `GPU:0`.
 
     Raises:
@@ -151,7 +194,7 @@ def check_device(compiler: Compiler, name: str) -> None:
     if name not in names:
         raise ExecutionError(
             "E736",
-            f"{'TensorFlow' if compiler.name == TENSORFLOW else 'JAX'} has no device {name}",
+            f"{FRAMEWORKS[compiler.name].title} has no device {name}",
             notes=(f"it has {', '.join(names)}",),
             help="name one of these, or leave the choice to it",
         )

@@ -17,10 +17,14 @@ from collections.abc import Iterable
 from tffc.runtime import lowering
 from tffc.support.files import atomic
 from tffc.support.files.private import cache_base, is_private, is_private_inside, remove_oldest
+from tffc.support.files.reading import read_regular
 from tffc.support.version import VERSION
 
 MOST_FILES = 200
 """The most kernels that the cache keeps: those used last."""
+
+MOST_BYTES = 2**31
+"""The most bytes of a kernel's file; JAX writes none that is larger."""
 
 NAME = re.compile(r"[0-9a-f]{64}")
 """Matches the name of a kernel; nothing else is ever removed from the cache."""
@@ -45,12 +49,12 @@ def digest_of(parts: Iterable[bytes]) -> str:
 
 
 def load_kernel(digest: str) -> bytes | None:
-    """Return the content of a kernel, or None if it is not kept."""
+    """Return the content of a kernel, or None if it is not kept, in a regular file."""
     path = cache_folder() / digest
     try:
         if not is_private(path.parent) or not is_private_inside(path):
             return None
-        content = path.read_bytes()
+        content = read_regular(path, MOST_BYTES)
         path.touch()
     except OSError:
         return None
@@ -62,12 +66,15 @@ def load_kernel(digest: str) -> bytes | None:
 def keep_kernel(digest: str, module: bytes) -> bool:
     """Keep a kernel; return whether that was possible."""
     folder = cache_folder()
+    path = folder / digest
     content = _seal(digest, module) + b"\n" + module
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_private(folder):
             return False
-        atomic.replace_file(folder / digest, content, is_shared=True)
+        if path.is_dir() and not path.is_symlink():
+            atomic.remove(path)  # no file replaces a folder
+        atomic.replace_file(path, content, is_shared=True)
         remove_oldest(folder, NAME, MOST_FILES)
     except OSError:
         return False

@@ -174,12 +174,25 @@ class PjrtKernel(Kernel):
 
     def is_kept(self) -> bool:
         """See `Kernel`."""
-        return load_kernel(self._digest) is not None
+        return self._stored() is not None
 
     def _stored(self) -> Any:
-        """Return the function as an earlier run has kept it, or None."""
+        """Return the function as an earlier run has kept it, or None if JAX cannot use that."""
         module = load_kernel(self._digest)
-        return None if module is None else self._jax.export.deserialize(bytearray(module))
+        if module is None:
+            return None
+        try:
+            exported = self._jax.export.deserialize(bytearray(module))
+            with self._jax.enable_x64(True):
+                self._lowered(exported, self._first)
+        except Exception:  # noqa: BLE001  (the function is traced again)
+            return None
+        return exported
+
+    def _lowered(self, exported: Any, device: Device) -> Any:
+        with self._jax.default_device(device):
+            function = self._jax.jit(exported.call, keep_unused=True)
+            return function.lower(*self._work.specs())
 
     def _export(self) -> Any:
         """Return the function, lowered for all platforms, and keep it."""
@@ -201,11 +214,10 @@ class PjrtKernel(Kernel):
         """Compile the function for a device, once; return whether it was not compiled before."""
         if device in self._executables:
             return False
-        with _compiling, self._refusals(), self._jax.default_device(device):
+        with _compiling, self._refusals():
             if device not in self._executables:
                 begun = time.perf_counter()
-                function = self._jax.jit(self._exported.call, keep_unused=True)
-                lowered = function.lower(*self._work.specs())
+                lowered = self._lowered(self._exported, device)
                 options = ONE_THREAD if device.platform == "cpu" else None
                 self._executables[device] = lowered.compile(compiler_options=options)
                 self.usage.compiling += time.perf_counter() - begun

@@ -26,7 +26,7 @@ from tffc.language.type_parts import leaves
 from tffc.language.types import TensorType
 from tffc.linking.section import read_section
 from tffc.runtime.batching.background import in_background
-from tffc.runtime.batching.compilers import Compiler, check_device, compiler_of
+from tffc.runtime.batching.compilers import Compiler, chosen_compiler
 from tffc.runtime.batching.kernels import (
     DataLayout,
     Kernel,
@@ -128,9 +128,8 @@ class Planner:
         if batching.size == 1:
             self.decisions.append("one client a call, as was asked for")
             return
-        self._compiler = compiler_of(batching.compiler, batching.precision)
-        if batching.device:
-            check_device(self._compiler, batching.device)
+        choice = (batching.compiler, batching.precision, batching.device)
+        self._compiler = chosen_compiler(*choice)
         try:
             if steps.batches is not None:
                 self._graphs = steps.batches.graphs()

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tffc.language.nodes import Node
 from tffc.language.types import Type
 from tffc.language.values.concrete import flatten, unflatten
 from tffc.runtime.engines.runtime import EngineRuntime
@@ -106,7 +107,8 @@ class _ClientsSum:
 class MaskedRuntime(EngineRuntime):
     """Runs the components of one round, with masked sums between its clients."""
 
-    def __init__(self, clients: Sequence[str]) -> None:
+    def __init__(self, clients: Sequence[str], programs: Mapping[str, Node]) -> None:
+        super().__init__(programs)
         self._masks = MaskedRound(clients)
 
     def secure_sum(

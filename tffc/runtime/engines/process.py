@@ -64,7 +64,7 @@ class Process:
         # Imported late: it imports cryptography.
         from tffc.runtime.engines.masked_sums import MaskedRuntime
 
-        return self.bundle.read_form().steps(MaskedRuntime(clients))
+        return self.bundle.read_form().steps(MaskedRuntime(clients, self.bundle.run_by_rounds()))
 
     @functools.cached_property
     def buffered_steps(self) -> BufferedSteps:
@@ -118,9 +118,12 @@ class Process:
           BundleError: the state is not empty, and the bundle does not say how to make it.
           ExecutionError: making the state fails.
         """
-        if self.bundle.initialize is not None:
+        initialize = self.bundle.initialize
+        if initialize is not None:
             with showing():
-                return State(run_section(self.bundle.initialize, None), self.program, 0)
+                return State(
+                    run_section(initialize, None, self.bundle.run_by_rounds()), self.program, 0
+                )
         check_beginning(self.bundle)
         return State(run_task(_empty(self.state_type)), self.program, 0)
 
@@ -144,7 +147,7 @@ def steps_of_bundle(bundle: Bundle) -> RoundSteps:
     Raises:
       FormError: the bundle does not hold the components of its form.
     """
-    return bundle.read_form().steps(EngineRuntime())
+    return bundle.read_form().steps(EngineRuntime(bundle.run_by_rounds()))
 
 
 def buffered_steps_of(bundle: Bundle) -> BufferedSteps:
@@ -163,7 +166,7 @@ def buffered_steps_of(bundle: Bundle) -> BufferedSteps:
             "mergeable; or run it without a buffer",
         )
     check_discountable(bundle.computation)
-    return BufferedSteps(form, bundle.discount, EngineRuntime())
+    return BufferedSteps(form, bundle.discount, EngineRuntime(bundle.run_by_rounds()))
 
 
 def data_type_of_bundle(bundle: Bundle) -> Type:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from tffc.backends.forms.steps import AggregationSteps, ClientGraphs
-from tffc.language.nodes import Compiled, Lambda
+from tffc.language.nodes import Compiled, Lambda, Node
 from tffc.language.type_parts import leaves
 from tffc.language.types import FederatedType, Type
 from tffc.language.values.concrete import Federated, flatten, unflatten
 from tffc.runtime.batching.program_graphs import link_programs
 from tffc.runtime.engines.folds import folds
-from tffc.runtime.engines.sections import EngineInterpreter, run_section
+from tffc.runtime.engines.sections import NO_PROGRAMS, EngineInterpreter, run_section
 from tffc.runtime.engines.secure_sums import SecureSum, zero_of
 from tffc.runtime.interpreter.interpreter import EMPTY, Interpreter
 from tffc.support.trampoline import run
 
 
 class EngineRuntime:
-    """Runs graphs with TensorFlow, and programs with the interpreter; see `Runtime`."""
+    """Runs graphs with TensorFlow, and programs with the interpreter; see `Runtime`.
+
+    Errors may name `programs`, those of a bundle by name; see `run_section`.
+    """
+
+    def __init__(self, programs: Mapping[str, Node] = NO_PROGRAMS) -> None:
+        self._programs = programs
 
     def placed(self, value: Any, type: Type) -> Any:
         """See `Runtime`."""
@@ -48,11 +54,11 @@ class EngineRuntime:
 
     def run(self, section: Compiled, argument: Any) -> Any:
         """See `Runtime`."""
-        return run_section(section, argument)
+        return run_section(section, argument, self._programs)
 
     def interpreter(self, clients: int) -> Interpreter:
         """Return an interpreter of programs for that many clients."""
-        return EngineInterpreter(clients)
+        return EngineInterpreter(clients, self._programs)
 
     def evaluate(self, program: Lambda, argument: Any, clients: int) -> Any:
         """See `Runtime`."""

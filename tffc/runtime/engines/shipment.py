@@ -19,8 +19,8 @@ from tffc.language.traverse import walk
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.process import steps_of_bundle
-from tffc.runtime.engines.sections import load_section
-from tffc.support.errors import DataError
+from tffc.runtime.engines.sections import load_section, name_programs
+from tffc.support.errors import DataError, TffcError
 
 
 def bundle_to_bytes(bundle: Bundle) -> bytes:
@@ -48,8 +48,16 @@ def load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
     for name, component in bundle.components.items():
         for node in walk(component) if name not in at_server else ():
             if isinstance(node, Compiled):
-                load_section(node)
+                _load(node, bundle)
     return bundle, steps_of_bundle(bundle)
+
+
+def _load(section: Compiled, bundle: Bundle) -> None:
+    try:
+        load_section(section)
+    except TffcError as error:
+        name_programs(error, section, bundle.components)
+        raise
 
 
 def source_to_bytes(source: ClientSource, pickler: str) -> bytes:

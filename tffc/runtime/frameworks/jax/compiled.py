@@ -17,15 +17,24 @@ def keep_compiled() -> None:
     folder for that.
 
     Loads nothing; call it before JAX is imported.  Machine code runs on processors of one kind, so
-    each has a folder of its own in tffc's cache; if others can write to that, nothing is kept.
+    each has a folder of its own in tffc's cache.  If others can write to that, or it holds anything
+    but files and folders, nothing is kept: JAX would wait for a FIFO.
     """
     folder = cache_base() / f"xla-{_processor()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if is_private(folder):
+        if is_private(folder) and _holds_files(folder):
             os.environ.setdefault(VARIABLE, os.fspath(folder))
     except OSError:
         pass  # it only saves time
+
+
+def _holds_files(folder: pathlib.Path) -> bool:
+    with os.scandir(folder) as entries:
+        return all(
+            entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+            for entry in entries
+        )
 
 
 def _processor() -> str:

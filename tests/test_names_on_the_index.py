@@ -18,7 +18,7 @@ NAMES = re.compile(r"tffc([-_]reader)?(?![\w-])", re.IGNORECASE)
 """A name of ours; pip ignores case, and takes `_` for `-`."""
 
 COMMANDS = re.compile(r"\b(?:pip3?|pipx|uv)(?: -\S+)* (?:install|download|wheel|add|run|sync)\b")
-END = re.compile(r"`|&&|;|\||#(?= )|\n|\Z")
+END = re.compile(r"`|&&|;|,\s|\||#(?= )|\n|\Z")
 
 WORD = re.compile(r"'[^']*'|\"[^\"]*\"|\S+")
 
@@ -92,6 +92,7 @@ def test_nobody_is_told_to_install_a_name_of_ours() -> None:
         ("pip install 'tffc[jax] @ file:///w/tffc-0.1.0-py3-none-any.whl#sha256=ab'", []),
         ("pip install tffc_app", []),
         ("pip install . && tffc doctor", []),
+        ("pip install tensorflow, or leave the choice to tffc", []),
         ('dependencies = ["flwr>=1.41,<2", "tffc[flower]>=0.1"]\n', ["tffc[flower]>=0.1"]),
         ('dependencies = [\n    "click",\n    "tffc",\n]\n', ["tffc"]),
         ('all = ["tffc[beam,flower]"]\n', []),

@@ -16,6 +16,9 @@ from typing import Any
 HERE = pathlib.Path(__file__).parent
 EXTRAS = "flower,masking,metrics,sign"
 
+TESTED = "flwr==1.41.*"
+"""The release of Flower that tffc is tested with, and whose node it speeds up."""
+
 
 def requirements(report: dict[str, Any]) -> str:
     """Return the lines for what pip's report says it would install."""
@@ -38,7 +41,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.json")
         resolve = ("install", "--quiet", "--dry-run", "--ignore-installed", "--report", report)
-        wanted = ("--only-binary", ":all:", *sys.argv[1:], f"{wheel}[{EXTRAS}]")
+        # For another release of Python, pip wants a folder, into which nothing is installed.
+        wanted = (
+            "--target",
+            pathlib.Path(folder, "none"),
+            "--only-binary",
+            ":all:",
+            *sys.argv[1:],
+            f"{wheel}[{EXTRAS}]",
+            TESTED,
+        )
         subprocess.run((*pip, *resolve, *wanted), check=True)
         text = requirements(json.loads(report.read_bytes()))
     (HERE / "requirements.txt").write_text(text)

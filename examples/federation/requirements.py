@@ -16,9 +16,6 @@ from typing import Any
 HERE = pathlib.Path(__file__).parent
 EXTRAS = "flower,masking,metrics,sign"
 
-TESTED = "flwr==1.41.*"
-"""The release of Flower that tffc is tested with, and whose node it speeds up."""
-
 
 def requirements(report: dict[str, Any]) -> str:
     """Return the lines for what pip's report says it would install."""
@@ -49,7 +46,6 @@ def main() -> None:
             ":all:",
             *sys.argv[1:],
             f"{wheel}[{EXTRAS}]",
-            TESTED,
         )
         subprocess.run((*pip, *resolve, *wanted), check=True)
         text = requirements(json.loads(report.read_bytes()))

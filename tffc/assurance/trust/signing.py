@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -162,10 +163,14 @@ def approve(
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:
+    folders = [each for each in path.parents if not each.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_file(path, content)
     except OSError as error:
+        for folder in folders:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
         raise TrustError(
             "E887",
             f"cannot write {path}: {error.strerror}",

@@ -106,7 +106,7 @@ for _ in range(100):
     try:
         text = urllib.request.urlopen("http://127.0.0.1:9464/metrics").read().decode()
         break
-    except ConnectionError:
+    except OSError:
         time.sleep(0.1)
 assert "tffc_rounds_total{{outcome=\\"finished\\"}} 1" in text, text
 '

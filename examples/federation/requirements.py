@@ -38,7 +38,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.json")
         resolve = ("install", "--quiet", "--dry-run", "--ignore-installed", "--report", report)
-        wanted = ("--only-binary", ":all:", *sys.argv[1:], f"{wheel}[{EXTRAS}]")
+        # For another release of Python, pip wants a folder, into which nothing is installed.
+        wanted = (
+            "--target",
+            pathlib.Path(folder, "none"),
+            "--only-binary",
+            ":all:",
+            *sys.argv[1:],
+            f"{wheel}[{EXTRAS}]",
+        )
         subprocess.run((*pip, *resolve, *wanted), check=True)
         text = requirements(json.loads(report.read_bytes()))
     (HERE / "requirements.txt").write_text(text)

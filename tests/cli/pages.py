@@ -66,6 +66,7 @@ PAGES = (
     "migrate-from-tff.md",
     "notation.md",
     "notebooks.md",
+    "operating.md",
     "passes.md",
     "proof.md",
     "python.md",

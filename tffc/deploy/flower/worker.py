@@ -5,6 +5,8 @@ configuration has a folder as `worker`, that process passes the message on to a 
 starts if necessary:
 
     python -m tffc.deploy.flower.worker FOLDER
+
+It ends with a node that `tffc.deploy.flower.supernode` has started.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 
 from tffc.deploy.flower.bundle_file import read_app_bundle
 from tffc.deploy.flower.node import Node
+from tffc.deploy.flower.owner import end_with_owner
 from tffc.deploy.flower.settings import NodeSettings
 from tffc.deploy.flower.tasks import Done, Task
 
@@ -57,6 +60,7 @@ def main() -> None:
     """Serve the folder given as an argument."""
     from tffc.deploy.flower.warm import serve
 
+    end_with_owner()
     serve(pathlib.Path(sys.argv[1]), KeptNodes().do)
 
 

@@ -47,11 +47,12 @@ class NodeApi:
                 host="127.0.0.1",
                 port=self.port,
                 log_level="error",
+                ws="none",
             )
         )
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
-        wait_for("the node's server", lambda: self._server.started)
+        wait_for("the node's server", lambda: self._server.started, 30)
         self._client = RuntimeHttpClient.from_server_address(
             f"127.0.0.1:{self.port}",
             insecure=True,
@@ -91,10 +92,8 @@ def start(api: NodeApi, token: str, said: pathlib.Path) -> tuple[Any, int]:
     """Start the process for a task as a SuperExec does, and wait until it says its number."""
     forks = superexec.Forks(Pauses(), is_slow)
     address = f"127.0.0.1:{api.port}"
-    process: Any = forks.Popen(
-        ["flwr-clientapp", "--runtime-api-address", address, "--token", token, "--insecure"]
-        + [str(said)]
-    )
+    where = ["--runtime-api-address", address, "--token", token, "--insecure"]
+    process: Any = forks.Popen(["flwr-clientapp", *where, str(said)])
     wait_for("the process", lambda: said.exists() and said.read_text() != "")
     return process, int(said.read_text())
 

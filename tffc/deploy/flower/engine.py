@@ -18,6 +18,7 @@ from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.flower.asking import Asking, Federation, TooFewError
 from tffc.deploy.flower.bundle_file import Content
 from tffc.deploy.flower.client_states import names_for, run_name
+from tffc.deploy.flower.exchanges import ExchangeCount
 from tffc.deploy.flower.messages import (
     MASKED,
     OPEN,
@@ -95,6 +96,8 @@ class FlowerEngine:
         self._program = program_digest(process)
         self._unfinished: tuple[object, MaskedAttempt] | None = None
         self._run = ""
+        self.count = ExchangeCount()
+        """What the round exchanges with nodes."""
         self._has_secure_sums = has_secure_sums(process)
         if self._has_secure_sums and not settings.secure_sums:
             raise ExecutionError(
@@ -179,7 +182,9 @@ class FlowerEngine:
     def asking(self, cohort: Cohort, carried: object) -> Asking:
         """Return how the nodes of a cohort, which have all files, are asked."""
         timeout = self.settings.timeout
-        return Asking(self.federation, self.process, cohort, carried, timeout, self.tell)
+        return Asking(
+            self.federation, self.process, cohort, carried, timeout, self.tell, self.count
+        )
 
     def lacking(self, nodes: Iterable[str]) -> list[str]:
         """Return the nodes that may lack files of the bundle."""

@@ -1,8 +1,7 @@
 """A command that runs an app on a federation, follows the run to its end, and says how it ended.
 
 `flwr run --stream` ends without a word, and with exit status 0, if the run dies.  This command
-takes
-the same app, connection and configuration:
+takes the same app, connection and configuration:
 
     python -m tffc.deploy.flower.run APP CONNECTION -c "rounds=20 ..."
 

@@ -110,6 +110,8 @@ class GridFederation:
 
     def _push(self, kind: str, records: Mapping[int, Record], keys: Iterable[K]) -> dict[str, K]:
         """Send requests; return the keys of the nodes by the ids of the messages."""
+        if not records:
+            return {}
         contents: dict[int, RecordDict] = {}
         messages: list[Message] = []
         for node, record in records.items():

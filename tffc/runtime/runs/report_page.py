@@ -329,9 +329,7 @@ def _identity(report: RunReport) -> list[str]:
         "form": _text(identity.form),
         **_origin(report),
         f"{_members(report)} a round": drawn,
-        "data that cannot be read": "is left out"
-        if identity.skip_bad_clients
-        else "fails its round",
+        **_bad_data(identity),
         **_groups(identity),
         **({} if identity.timing is None else {"time": _text(str(identity.timing))}),
         "data": _text(
@@ -350,6 +348,14 @@ def _identity(report: RunReport) -> list[str]:
         rows["SHA-256 of the metrics"] = _code(record.metrics.digest)
     about = "What the run is"
     return [f"<h2>{about}</h2>", *_table(about, ("", ""), rows.items(), ("", ""))]
+
+
+def _bad_data(identity: RunIdentity) -> dict[str, str]:
+    """Return what happens with data that cannot be read, unless each node decides that."""
+    if identity.source.kind == FLOWER:
+        return {}
+    done = "is left out" if identity.skip_bad_clients else "fails its round"
+    return {"data that cannot be read": done}
 
 
 def _groups(identity: RunIdentity) -> dict[str, str]:

@@ -39,7 +39,11 @@ class Starts:
 
 
 def own_processes() -> None:
-    """Make this process the owner of those that it starts from now on, and of theirs."""
+    """Make this process the owner of those that it starts from now on, and of theirs.
+
+    If it has an owner itself, it ends with that one.
+    """
+    end_with_owner()
     os.environ[OWNER] = str(os.getpid())
 
 

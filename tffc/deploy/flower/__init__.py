@@ -1,12 +1,16 @@
 """Running the rounds of a bundle on a Flower federation, whose nodes hold the clients.
 
     apps         the functions that the modules of a Flower app call
-    sides        the two sides of an app, which `flwr run` starts
+    sides        the two sides of an app, which Flower starts
     grid         the federation reached through Flower's grid
     records      our messages as Flower's records
     pauses       how long to wait between polls
-    supernode, superexec   Flower's node with shorter pauses
+    supernode, superlink, superexec   Flower's node and server, which hold on a busy machine
+    claims       the tasks of processes that are slow to begin
+    owner        the end of processes with the one that owns them
+    run          a command that runs an app, and says how the run ended
     asking       sending requests to nodes, and checking their untrusted replies
+    exchanges    counting what a round exchanges with nodes
     engine       the server's part of a round: ask nodes, merge their replies in a fixed order
     rounds       one round after another, each repeated if too few nodes reply
     buffered     buffered rounds: contributions of nodes as they arrive
@@ -22,7 +26,7 @@
     bundle_file  the one file that holds a bundle in an app
     app_folder   the folder of an app, as `tffc export --to flower` writes it
 
-Only sides, grid, records, supernode and superexec import flwr.
+Only sides, grid, records, claims, supernode, superlink and superexec import flwr.
 
 A node is a silo with many clients, or a device with one.  It sends the accumulator of all its
 clients, or an error code; never a path, a client's name, or a client's value.

@@ -146,6 +146,10 @@ class Federation:
             f"--node-config={config}",
         )
 
+    def configure(self, name: str, **config: Any) -> None:
+        """Give a node, when it is started again, other entries of its configuration."""
+        self._nodes[name] = {**self._nodes[name], **config}
+
     def number(self, name: str) -> int:
         """The number of the process of the SuperLink, called link, or of a node."""
         return self._running[name].pid
@@ -279,13 +283,14 @@ def started(
     data: str,
     *,
     is_late: bool = False,
+    names: Sequence[str] = NAMES,
     supernode: Sequence[str] = SUPERNODE,
     superlink: Sequence[str] = SUPERLINK,
 ) -> Iterator[Federation]:
-    """A federation of three nodes that know one another, with a third of the data each."""
+    """A federation of nodes, by default three, that know one another and share the data."""
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         nodes: dict[str, dict[str, Any]] = {}
-        for part, name in enumerate(NAMES):
+        for part, name in enumerate(names):
             worker = pathlib.Path(short, name)
             worker.mkdir(mode=0o700)
             nodes[name] = {
@@ -293,7 +298,7 @@ def started(
                 "known": str(tmp_path),
                 "data": data,
                 "partition-id": part,
-                "num-partitions": len(NAMES),
+                "num-partitions": len(names),
                 "worker": str(worker),
                 "out": str(tmp_path / "kept" / name),
             }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import random
 import signal
 import sqlite3
 import subprocess
@@ -13,8 +15,17 @@ import pytest
 
 pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from tests.deploy.flower.processes import WAIT, Federation, rows, started, wait_for
-from tests.deploy.flower.test_federation import DIGITS, TRAINING, prepare
+from tests.deploy.flower.processes import (
+    WAIT,
+    Federation,
+    check_alike,
+    rows,
+    started,
+    wait_for,
+)
+from tests.deploy.flower.test_federation import DIGITS, QUANTILES, TRAINING, VISITS, prepare
+from tests.shell import Shell
+from tffc.runtime.runs.observed import read_observed
 
 pytestmark = pytest.mark.long
 
@@ -89,15 +100,105 @@ def test_a_database_that_is_locked(
     assert "database is locked" not in (tmp_path / "link.log").read_text()
 
 
-def test_a_busy_machine(work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path) -> None:
-    """While others use the processors, a message has one process, and rounds go on."""
-    out = tmp_path / "run"
-    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(6)]
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Let so many processes use the processors."""
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
-        run = federation.begin(work / "app", rounds=3, min_nodes=3, min_replies=3, out=str(out))
-        assert run.wait(4 * WAIT) == 0, federation.logs()
+        yield
     finally:
         for loop in loops:
             loop.kill()
             loop.wait()
+
+
+def test_a_busy_machine(work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path) -> None:
+    """While others use the processors, a message has one process, and rounds go on."""
+    out = tmp_path / "run"
+    with busy(6):
+        run = federation.begin(work / "app", rounds=3, min_nodes=3, min_replies=3, out=str(out))
+        assert run.wait(4 * WAIT) == 0, federation.logs()
     assert [row["clients"] for row in rows(out)] == [3] * 3
+
+
+SILOS = tuple(f"silo-{number}" for number in range(5))
+REFUSING = "silo-5"
+
+
+def test_twenty_masked_rounds_whatever_happens(tmp_path: pathlib.Path) -> None:
+    """Sums under masks on a busy machine, where a node refuses, one is late, one is killed and
+    comes back, and the SuperLink is killed."""
+    work = tmp_path / "work"
+    work.mkdir()
+    prepare(work, QUANTILES, "mapreduce", VISITS, 20)
+    out = tmp_path / "run"
+    settings = {"min_nodes": 4, "min_replies": 3, "secure_sums": "masked", "timeout": 40}
+    settings |= {"pause": 1, "attempts": 30, "out": str(out)}
+    names = (*SILOS, REFUSING)
+    with busy(2), started(tmp_path, VISITS, is_late=True, names=names) as federation:
+        federation.kill(REFUSING)
+        federation.configure(REFUSING, data=str(tmp_path / "nothing"))
+        federation.start_node(REFUSING)
+        run = federation.begin(work / "app", rounds=20, **settings)
+
+        def wait_for_rounds(count: int) -> None:
+            wait_for(f"{count} rounds", lambda: len(rows(out)) >= count, 4 * WAIT)
+
+        wait_for_rounds(1)
+        federation.kill("late")
+        wait_for_rounds(4)
+        federation.kill("silo-3")
+        wait_for_rounds(7)
+        federation.start_node("silo-3")
+        wait_for_rounds(10)
+        federation.stop("link", signal.SIGKILL)
+        federation.start_link()
+        assert run.wait(WAIT) == 1
+        assert 10 <= len(rows(out)) < 20
+        run = federation.begin(work / "app", rounds=20, resume=True, **settings)
+        wait_for_rounds(20)
+        assert run.wait(WAIT) == 0, federation.logs()
+    found, local = rows(out), rows(work / "local")
+    assert [row["round"] for row in found] == list(range(1, 21))
+    assert all(3 <= row["clients"] <= 5 for row in found)
+    exchanges = [each.exchange for _, each in sorted(read_observed(out).items())]
+    for row, exchange in zip(found, exchanges, strict=True):
+        assert exchange is not None
+        assert len(exchange.clients) == row["clients"]
+        assert REFUSING not in exchange.clients
+    assert any(row["clients"] == 5 for row in found)
+    assert found[-1]["metrics"].keys() == local[-1]["metrics"].keys()
+
+
+def test_kills_in_the_middle_of_rounds(
+    work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path
+) -> None:
+    """Wherever in a round the SuperLink or a node is killed, the result is that of local rounds."""
+    moments = random.Random(46)
+    out = tmp_path / "run"
+    settings = {"min_nodes": 3, "min_replies": 3, "timeout": 30, "pause": 1, "attempts": 30}
+    run: subprocess.Popen[bytes] | None = None
+    for victim in ("link", "silo-0", "silo-2", "link"):
+        if run is None:
+            resume = bool(rows(out))
+            run = federation.begin(work / "app", rounds=12, out=str(out), resume=resume, **settings)
+        before = len(rows(out))
+        wait_for("another round", lambda: len(rows(out)) > before, 2 * WAIT)  # noqa: B023
+        time.sleep(moments.uniform(0, 4))
+        federation.stop(victim, signal.SIGKILL)
+        if victim == "link":
+            federation.start_link()
+            assert run.wait(WAIT) == 1
+            run = None
+        else:
+            federation.start_node(victim)
+    rounds = len(rows(out)) + 1
+    last = federation.begin(work / "app", rounds=rounds, out=str(out), resume=True, **settings)
+    assert last.wait(2 * WAIT) == 0, federation.logs()
+    lines = (
+        f"cd {work} && tffc run bundle --data '{DIGITS}' --rounds {rounds} --out {tmp_path}/same"
+    )
+    ran = Shell(work / "home").run(lines)
+    assert ran.code == 0, ran.output
+    assert [row["clients"] for row in rows(out)] == [3] * rounds
+    check_alike(out, tmp_path / "same")

@@ -42,7 +42,10 @@ class Flower:
 
     def run(self) -> None:
         options = ["--run-config", "rounds=2"]
-        run_app("app", ["here"], options, self.told.append, self, self.waited.append)
+        run_app("app", ["here"], options, self.told.append, self, self.waited.append, self.clock)
+
+    def clock(self) -> float:
+        return sum(self.waited)
 
 
 def test_a_run_that_completes() -> None:

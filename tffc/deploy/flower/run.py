@@ -56,6 +56,7 @@ def run_app(
     tell: Callable[[str], None],
     flwr: Flwr = call_flwr,
     sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run an app, and return when the run has completed; `connection` is empty for the default one.
 
@@ -65,7 +66,7 @@ def run_app(
     number = _begin(flwr(["run", app, *connection, *options, "--format", "json"], True))
     tell(f"run {number} has begun")
     flwr(["log", number, *connection, "--stream"], False)
-    ended = _end_of(number, connection, flwr, sleep)
+    ended = _end_of(number, connection, flwr, sleep, clock)
     if ended.status != COMPLETED:
         raise ExecutionError(
             "E785",
@@ -93,18 +94,20 @@ def _begin(output: str) -> str:
 
 
 def _end_of(
-    number: str, connection: Sequence[str], flwr: Flwr, sleep: Callable[[float], None]
+    number: str,
+    connection: Sequence[str],
+    flwr: Flwr,
+    sleep: Callable[[float], None],
+    clock: Callable[[], float],
 ) -> FlowerRun:
     """Wait until a run has ended, and return how."""
-    waited = 0.0
-    while waited < PATIENCE:
+    answered = clock()
+    while clock() - answered < PATIENCE:
         found = _status(flwr(["list", *connection, "--run-id", number, "--format", "json"], True))
-        if found is None:
-            waited += POLL
-        elif found.status.startswith(FINISHED):
-            return found
-        else:
-            waited = 0.0
+        if found is not None:
+            answered = clock()
+            if found.status.startswith(FINISHED):
+                return found
         sleep(POLL)
     raise ExecutionError(
         "E785",

@@ -58,7 +58,9 @@ def main() -> None:
         ran = Shell(folder / "home").run(" && ".join(lines))
         assert ran.code == 0, ran.output
         local = list(_local(folder / "training", count))
-        with started(folder, DIGITS, supernode=supernode) as federation:
+        # Flower's own SuperLink, whose processes can be told from those of nodes.
+        superlink = ("flower-superlink",)
+        with started(folder, DIGITS, supernode=supernode, superlink=superlink) as federation:
             seconds, processor = _measured(federation, folder, count)
     click.echo(f"seconds a round: {_spread(seconds)}; local engine: {_spread(local[FIRST:])}")
     for kind, used in processor.items():

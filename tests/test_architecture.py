@@ -180,6 +180,8 @@ OPTIONS_OF_OTHERS = {
     "deploy/flower/bundle_file.py": "a whole command, tffc export --to flower",
     "deploy/federation/node.py": "options of Flower's commands",
     "deploy/federation/settings.py": "options of Flower's commands",
+    "deploy/flower/claims.py": "options of Flower's commands",
+    "deploy/flower/run.py": "options of Flower's commands",
     "assurance/golden/pytest_plugin.py": "pytest's options",
     "graphs/proto/generate.py": "protoc's options",
 }

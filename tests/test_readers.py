@@ -52,6 +52,7 @@ ELSEWHERE: Mapping[str, str] = {
     "deploy/export/tflite.py": OWN,
     "support/files/strict_json.py": PART,
     "deploy/federation/masked_node.py": MEMORY,
+    "deploy/flower/run.py": "what Flower's own command prints",
     "deploy/flower/warm.py": PEER,
     "runtime/frameworks/tensorflow/runner.py": OWN,
     "frontend/computation.py": OWN,

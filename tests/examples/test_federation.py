@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tffc.deploy.flower.settings import NodeSettings
 
 from tests.processes import ROOT
 from tffc.assurance.audit.policy import read_policy
+from tffc.deploy.federation.settings import NodeSettings
 
 HERE = ROOT / "examples" / "federation"
 KUBERNETES = HERE / "kubernetes"

@@ -15,13 +15,14 @@ from tests.fuzz.reader import (
 )
 from tests.hostile.killed_runs import Runs
 from tffc.language import TensorType
+from tffc.runtime.engines.rounds import Exchange
 from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.operations.counts import FILE as COUNTS
 from tffc.runtime.operations.counts import read_counts
 from tffc.runtime.runs.command_record import COMMANDS, read_commands
 from tffc.runtime.runs.kept_states import StateFile
 from tffc.runtime.runs.metrics_file import read_rows
-from tffc.runtime.runs.observed import OBSERVED, read_observed
+from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed, read_observed
 from tffc.runtime.runs.report import read_report
 from tffc.runtime.runs.run_folder import METRICS
 from tffc.runtime.runs.run_record import BATCHING, RUN, SOURCE, read_batching, read_record
@@ -43,6 +44,8 @@ def _run() -> pathlib.Path:
     with contextlib.chdir(place):
         Runs("local").run("run")
     (place / "run" / BATCHING).touch()
+    exchange = Exchange(2, 4096, 20, {"ada": 3}, {"eve": "it did not answer in time"})
+    add_observed(place / "run", Observed(3, 0.5, None, None, {}, (), exchange=exchange))
     add_tracked(place / "run", Tracked("mlflow", "0d8ba26d", 3))
     return place / "run"
 

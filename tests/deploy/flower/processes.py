@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.processes import ROOT
+from tffc.deploy.flower.owner import OWNER
 
 WAIT = 240.0
 """So many seconds something may take that usually takes a few."""
@@ -40,7 +41,13 @@ root-certificates = "{root}"
 SUPERNODE = (sys.executable, "-m", "tffc.deploy.flower.supernode")
 """The command for a node; Flower's own is flower-supernode."""
 
+SUPERLINK = (sys.executable, "-m", "tffc.deploy.flower.superlink")
+"""The command for the SuperLink; Flower's own is flower-superlink."""
+
 NAMES = ("silo-0", "silo-1", "silo-2")
+
+RUN = (sys.executable, "-m", "tffc.deploy.flower.run")
+"""The command that runs an app and says how the run ended."""
 
 LATE = """\
 import time
@@ -76,8 +83,10 @@ class Federation:
         folder: pathlib.Path,
         nodes: dict[str, dict[str, Any]],
         supernode: Sequence[str] = SUPERNODE,
+        superlink: Sequence[str] = SUPERLINK,
     ) -> None:
         self.folder = folder
+        self._superlink = superlink
         self._supernode = supernode
         self._nodes = nodes
         self._link_port, *ports = free_ports(1 + len(nodes))
@@ -95,6 +104,8 @@ class Federation:
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
             "PYTHONPATH": str(ROOT),
+            # What the tests start ends with them.
+            OWNER: str(os.getpid()),
         }
         write_certificates(folder)
 
@@ -110,7 +121,7 @@ class Federation:
         """Start the SuperLink, on the database of the one before."""
         self._start(
             "link",
-            "flower-superlink",
+            *self._superlink,
             *self._certificates(),
             "--enable-supernode-auth",
             "--disable-runtime-dependency-installation",
@@ -135,6 +146,20 @@ class Federation:
             f"--node-config={config}",
         )
 
+    def configure(self, name: str, **config: Any) -> None:
+        """Give a node, when it is started again, other entries of its configuration."""
+        self._nodes[name] = {**self._nodes[name], **config}
+
+    def number(self, name: str) -> int:
+        """The number of the process of the SuperLink, called link, or of a node."""
+        return self._running[name].pid
+
+    def stop(self, name: str, how: signal.Signals) -> None:
+        """Send a signal to the SuperLink, called link, or a node, and to nothing else."""
+        process = self._running.pop(name)
+        process.send_signal(how)
+        process.wait(WAIT)
+
     def kill(self, name: str) -> None:
         """Kill the SuperLink, called link, or a node, and what they have started."""
         process = self._running.pop(name)
@@ -147,7 +172,7 @@ class Federation:
         words = " ".join(f"{k.replace('_', '-')}={json.dumps(v)}" for k, v in config.items())
         with (self.folder / "run.log").open("ab") as log:
             begun = subprocess.Popen(
-                ["flwr", "run", str(app), "here", "--stream", "-c", words],
+                [*RUN, str(app), "here", "-c", words],
                 env=self.environment,
                 stdout=log,
                 stderr=log,
@@ -258,12 +283,14 @@ def started(
     data: str,
     *,
     is_late: bool = False,
+    names: Sequence[str] = NAMES,
     supernode: Sequence[str] = SUPERNODE,
+    superlink: Sequence[str] = SUPERLINK,
 ) -> Iterator[Federation]:
-    """A federation of three nodes that know one another, with a third of the data each."""
+    """A federation of nodes, by default three, that know one another and share the data."""
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         nodes: dict[str, dict[str, Any]] = {}
-        for part, name in enumerate(NAMES):
+        for part, name in enumerate(names):
             worker = pathlib.Path(short, name)
             worker.mkdir(mode=0o700)
             nodes[name] = {
@@ -271,14 +298,14 @@ def started(
                 "known": str(tmp_path),
                 "data": data,
                 "partition-id": part,
-                "num-partitions": len(NAMES),
+                "num-partitions": len(names),
                 "worker": str(worker),
                 "out": str(tmp_path / "kept" / name),
             }
         (tmp_path / "late.py").write_text(LATE)
         if is_late:
             nodes["late"] = {"data": f"{tmp_path / 'late.py'}:clients"}
-        made = Federation(tmp_path, nodes, supernode)
+        made = Federation(tmp_path, nodes, supernode, superlink)
         try:
             made.start()
             yield made

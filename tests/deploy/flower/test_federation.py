@@ -83,8 +83,9 @@ def test_whatever_ends(work: pathlib.Path, federation: Federation, tmp_path: pat
     federation.start_node("silo-1")
     wait_for("another round", lambda: len(rows(out)) >= 4, 2 * WAIT)
     federation.kill("link")
-    run.wait(WAIT)
     federation.start_link()
+    assert run.wait(WAIT) == 1
+    assert "has not completed: finished:failed [E785]" in (tmp_path / "run.log").read_text()
     before = len(rows(out))
     assert before < 6
     federation.begin(work / "app", rounds=7, out=str(out), resume=True, **settings)

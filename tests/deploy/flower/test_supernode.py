@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,6 +17,7 @@ pytest.importorskip("flwr", reason="needs tffc[flower]")
 
 from tffc.deploy.federation.pauses import SHORTEST
 from tffc.deploy.flower import superexec, supernode
+from tffc.deploy.flower.owner import OWNER
 from tffc.deploy.flower.pauses import Pauses
 
 FLOWER: tuple[Any, Any, Any] = (
@@ -64,6 +66,8 @@ def flower(monkeypatch: pytest.MonkeyPatch) -> None:
         (node, "pull_objects"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))
+    monkeypatch.setenv(OWNER, str(os.getpid()))
+    monkeypatch.setattr(superexec.Forks, "prepare", lambda forks: None)
     monkeypatch.setattr(supernode, "flower_supernode", lambda: None)
     monkeypatch.setattr(superexec, "flower_superexec", lambda: None)
 
@@ -96,7 +100,7 @@ def test_missing_parts_of_a_message_are_pulled_again_soon(monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("flower")
 def test_our_superexec_is_started_in_place_of_flowers(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[Any] = []
-    monkeypatch.setattr(subprocess, "Popen", commands.append)
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **options: commands.append(command))
     assert FLOWER[0].subprocess is subprocess
     supernode.main()
     FLOWER[0].subprocess.Popen(["flower-superexec", "--insecure"])

@@ -1,6 +1,7 @@
 """Rounds on a federation, whose nodes hold the clients; it may be one of Flower or of NVFlare.
 
     asking       sending requests to nodes, and checking their untrusted replies
+    exchanges    counting what a round exchanges with nodes
     engine       the server's part of a round: ask nodes, merge their replies in a fixed order
     rounds       one round after another, each repeated if too few nodes reply
     buffered     buffered rounds: contributions of nodes as they arrive

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tffc.backends.forms.steps import TupleAggregation
+from tffc.deploy.federation.exchanges import ExchangeCount
 from tffc.deploy.federation.messages import Record, Reply, Request
 from tffc.language.values.concrete import flatten
 from tffc.language.values.conformity import conforms
@@ -22,6 +23,8 @@ from tffc.runtime.engines.process import Process
 from tffc.support.errors import ExecutionError, TffcError
 from tffc.support.explanations import has_page, read_page
 from tffc.support.guards import is_list
+
+LATE = "it did not answer in time"
 
 CODE = re.compile(r"E\d{3}")
 
@@ -71,7 +74,9 @@ class Asking:
         carried: object,
         timeout: float,
         tell: Callable[[str], None],
+        count: ExchangeCount | None = None,
     ) -> None:
+        self.count = count or ExchangeCount()
         self._federation = federation
         self._process = process
         self._cohort = cohort
@@ -94,12 +99,16 @@ class Asking:
         by_name = {name: records[id(request)] for name, request in requests.items()}
         federation = self._federation
         federation.send(kind, by_name)
+        for record in by_name.values():
+            self.count.send(record)
         answered: set[str] = set()
         replies: dict[str, Reply] = {}
         for arrival in federation.receive(self._timeout):
             node = arrival.node
             if node not in requests or node in answered:
                 continue
+            if arrival.record is not None:
+                self.count.receive(arrival.record)
             try:
                 reply = read_reply(arrival, requests[node], unfit)
             except TffcError as error:
@@ -110,20 +119,27 @@ class Asking:
             answered.add(node)
             if isinstance(reply, Reply):
                 replies[node] = reply
+                self.count.take(node, reply.clients)
                 self._cohort.progress(len(replies), len(requests))
             else:
-                self.tell(f"{node} does not take part: {reply}")
+                self.leave_out(node, reply)
             if len(answered) == len(requests):
                 break
         self.silent = frozenset(requests.keys() - answered)
         for node in requests:
             if node in self.silent:
                 self.tell(f"{node} did not answer in time")
+                self.count.leave_out(node, LATE)
         return replies
 
     def tell(self, line: str) -> None:
         """Log a line about the round."""
         self._tell(f"round {self._cohort.round}: {line}")
+
+    def leave_out(self, node: str, reason: str) -> None:
+        """Log and count that a node does not take part."""
+        self.tell(f"{node} does not take part: {reason}")
+        self.count.leave_out(node, reason)
 
     def unfit(self, reply: Reply) -> str:
         """Return what is wrong with the untrusted accumulators of a reply; empty if nothing is."""
@@ -165,7 +181,7 @@ class Asking:
         most = max(sorted(counts), key=counts.__getitem__, default=())
         for name in sorted(shapes):
             if shapes[name] != most:
-                self.tell(f"{name} does not take part: its secure sums have another shape")
+                self.leave_out(name, "its secure sums have another shape")
         return {name: reply for name, reply in replies.items() if shapes[name] == most}
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tffc.backends.forms.buffered import BufferedSteps
-from tffc.deploy.federation.asking import Arrival, Asking, TooFewError, read_reply
+from tffc.deploy.federation.asking import LATE, Arrival, Asking, TooFewError, read_reply
 from tffc.deploy.federation.engine import FederationEngine, Nodes
 from tffc.deploy.federation.messages import Reply, Request
 from tffc.deploy.federation.pauses import pause_after
@@ -60,9 +60,14 @@ def run_buffered_federation(
     nodes = Nodes(_waited_for(engine, settings, sleep, needed))
     federation = _BufferedFederation(engine, sleep)
     rounds = settings.rounds - state.rounds
-    yield from run_buffered(
+    engine.count.begin()
+    engine.count.begin_attempt()
+    for finished in run_buffered(
         federation, state, nodes, rounds, buffering, settings.seed, least_clients=least
-    )
+    ):
+        yield dataclasses.replace(finished, exchange=engine.count.exchange(finished.clients))
+        engine.count.begin()
+        engine.count.begin_attempt()
 
 
 def _waited_for(
@@ -168,6 +173,8 @@ class NodeArrivals:
             asking = self._engine.asking(cohort, carried)
             record = request.to_record()
             self._engine.federation.send(WORK, dict.fromkeys(nodes, record), more=True)
+            for _ in nodes:
+                self._engine.count.send(record)
             now = time.monotonic()
             self._flights |= {
                 start.client: _NodeFlight(start, request, asking, now) for start in starts
@@ -181,13 +188,15 @@ class NodeArrivals:
             flight = self._flights.get(arrival.node)
             if flight is None:
                 continue
+            if arrival.record is not None:
+                self._engine.count.receive(arrival.record)
             answer = self._answer(flight, arrival)
             if answer is None:
                 flight.asking.tell(f"{arrival.node} answers too late an earlier request")
                 continue
             del self._flights[arrival.node]
             if isinstance(answer, str):
-                flight.asking.tell(f"{arrival.node} does not take part: {answer}")
+                flight.asking.leave_out(arrival.node, answer)
                 yield Arrived(flight.start, None)
             else:
                 yield answer
@@ -201,6 +210,7 @@ class NodeArrivals:
                 return reply
             with showing(False), client_code():
                 partial = group_result(self._group, flight.asking.carried, reply.totals)
+            self._engine.count.take(arrival.node, reply.clients)
             return Arrived(flight.start, partial)
         except TffcError as error:
             return error.message
@@ -212,11 +222,13 @@ class NodeArrivals:
             if now - flight.since >= self._timeout:
                 del self._flights[node]
                 flight.asking.tell(f"{node} did not answer in time")
+                self._engine.count.leave_out(node, LATE)
                 yield Arrived(flight.start, None)
 
     def goes_on(self, round: int, clients: int) -> bool:
         """See `Arrivals`; nodes may be there again after a pause."""
         self._attempt = self._attempt + 1 if round == self._round else 2
+        self._engine.count.attempts += 1
         self._round = round
         settings = self._engine.settings
         what = (

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.federation.asking import Asking, Federation, TooFewError
 from tffc.deploy.federation.client_states import names_for, run_name
+from tffc.deploy.federation.exchanges import ExchangeCount
 from tffc.deploy.federation.messages import (
     MASKED,
     OPEN,
@@ -94,6 +95,8 @@ class FederationEngine:
         self._program = program_digest(process)
         self._unfinished: tuple[object, MaskedAttempt] | None = None
         self._run = ""
+        self.count = ExchangeCount()
+        """What the round exchanges with nodes."""
         self._has_secure_sums = has_secure_sums(process)
         if self._has_secure_sums and not settings.secure_sums:
             raise ExecutionError(
@@ -178,7 +181,9 @@ class FederationEngine:
     def asking(self, cohort: Cohort, carried: object) -> Asking:
         """Return how the nodes of a cohort, which have all files, are asked."""
         timeout = self.settings.timeout
-        return Asking(self.federation, self.process, cohort, carried, timeout, self.tell)
+        return Asking(
+            self.federation, self.process, cohort, carried, timeout, self.tell, self.count
+        )
 
     def lacking(self, nodes: Iterable[str]) -> list[str]:
         """Return the nodes that may lack files of the bundle."""

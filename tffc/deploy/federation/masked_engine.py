@@ -160,7 +160,7 @@ class MaskedAttempt:
             try:
                 receive(name, reply.totals)
             except TffcError as error:
-                self._asking.tell(f"{name} does not take part: {error.message}")
+                self._asking.leave_out(name, error.message)
 
     def _asked(self, step: MaskedStep, carried: object, sent: object) -> Request:
         """Return the request for a step; its attempt id does not match replies to other steps."""

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.process import Process
 from tffc.support.errors import ExecutionError, reader
@@ -36,6 +38,13 @@ class Record(NamedTuple):
 
     entries: Mapping[str, Any]
     arrays: Sequence[Any]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its arrays and of the other values, without what Flower adds."""
+        rest = self.entries.get("rest")
+        others = len(rest) if isinstance(rest, bytes) else 0
+        return others + sum(np.asarray(array).nbytes for array in self.arrays)
 
 
 class StateNames(NamedTuple):

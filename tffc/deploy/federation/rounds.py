@@ -14,7 +14,7 @@ from tffc.deploy.federation.engine import FederationEngine, Nodes
 from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.engines.client_states import ClientStates, HeldState
 from tffc.runtime.engines.engine import Cohort, RoundResult
-from tffc.runtime.engines.rounds import Round, sample
+from tffc.runtime.engines.rounds import Round, Spent, sample
 from tffc.runtime.engines.state import State
 
 UNNAMED = re.compile(r"node-\d{10,}", re.ASCII)
@@ -48,6 +48,8 @@ def run_federation(
         receipts = ClientStates(RECEIPT)
     while state.rounds < settings.rounds:
         held: dict[str, HeldState] = {}
+        begun = time.perf_counter()
+        engine.count.begin()
         names, outcome = _round(engine, state, settings, tell, sleep, receipts, held)
         if receipts is not None:
             receipts = receipts.after(held)
@@ -60,7 +62,9 @@ def run_federation(
             state,
             outcome.output,
             outcome.skipped,
+            spent=Spent(time.perf_counter() - begun),
             client_states=receipts,
+            exchange=engine.count.exchange(took_part),
         )
 
 
@@ -82,7 +86,10 @@ def _round(
     cohort: Cohort | None = None
     for attempt in range(1, settings.attempts + 1):
         try:
-            if cohort is None or not engine.unfinished:
+            if cohort is not None and engine.unfinished:
+                engine.count.attempts += 1
+            else:
+                engine.count.begin_attempt()
                 names = _sampled(engine, state.rounds + 1, settings, sleep, receipts is not None)
                 source = Nodes(names, receipts)
                 cohort = Cohort(source, names, deliver=deliver, round=state.rounds + 1)

@@ -25,7 +25,7 @@ from tffc.deploy.federation.pauses import pause_after
 from tffc.deploy.federation.store import KEEP, LACKS
 from tffc.deploy.federation.tasks import MASKED_STEPS, WORK
 from tffc.deploy.flower.records import from_flower, to_flower
-from tffc.support.errors import TffcError
+from tffc.support.errors import ExecutionError, TffcError
 
 TYPES = {
     "describe": "query.describe",
@@ -45,15 +45,32 @@ GRACE = 30.0
 NAMING = 120.0
 """The seconds that a node has to reply with its name."""
 
+REPEATING = 60.0
+"""The seconds for which the server's app repeats what the SuperLink fails to do."""
+
+AGAIN = 2.0
+"""The seconds before it is repeated."""
+
 ONLINE = ("", "online")
 
+R = TypeVar("R")
 K = TypeVar("K", int, str)
 
 
 class GridFederation:
-    """Flower's nodes; a message expires shortly after the wait for its reply."""
+    """Flower's nodes; a message expires shortly after the wait for its reply.
 
-    def __init__(self, grid: Grid, timeout: float, tell: Callable[[str], None]) -> None:
+    What the SuperLink fails to do is repeated for `REPEATING` seconds.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        timeout: float,
+        tell: Callable[[str], None],
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._sleep = sleep
         self._grid = grid
         self._timeout = timeout
         self._tell = tell
@@ -63,7 +80,7 @@ class GridFederation:
 
     def names(self) -> Sequence[str]:
         """See `Federation`."""
-        nodes = [node for node in self._grid.get_nodes() if node.status in ONLINE]
+        nodes = [node for node in self._repeated(self._grid.get_nodes) if node.status in ONLINE]
         unnamed = [node.node_id for node in nodes if node.node_id not in self._names]
         registered = {node.node_id: node.name for node in nodes if node.name}
         asked = [node for node in unnamed if node not in registered]
@@ -93,6 +110,8 @@ class GridFederation:
 
     def _push(self, kind: str, records: Mapping[int, Record], keys: Iterable[K]) -> dict[str, K]:
         """Send requests; return the keys of the nodes by the ids of the messages."""
+        if not records:
+            return {}
         contents: dict[int, RecordDict] = {}
         messages: list[Message] = []
         for node, record in records.items():
@@ -102,14 +121,46 @@ class GridFederation:
             group = str(record.entries.get("round", ""))
             ttl = self._timeout + GRACE
             messages.append(Message(content, node, TYPES[kind], ttl=ttl, group_id=group))
-        pushed = zip(self._grid.push_messages(messages), keys, strict=False)
-        return {message: key for message, key in pushed if message}
+        pushes = 0
+
+        def push() -> list[str]:
+            nonlocal pushes
+            pushes += 1
+            return list(self._grid.push_messages(messages))
+
+        ids = self._repeated(push)
+        if pushes > 1:
+            # A SuperLink names no message that it already has.
+            own = (message.metadata.message_id for message in messages)
+            ids = [id or message for id, message in zip(ids, own, strict=False)]
+        return {message: key for message, key in zip(ids, keys, strict=False) if message}
+
+    def _repeated(self, call: Callable[[], R]) -> R:
+        """Return what a call to the SuperLink returns, repeating it while the SuperLink fails.
+
+        Raises:
+          ExecutionError: it has failed for too long.
+        """
+        waited = 0.0
+        while True:
+            try:
+                return call()
+            except Exception as error:
+                status = _status_of(error)
+                if status is None:
+                    raise
+                if waited >= REPEATING:
+                    raise _failing(status) from error
+            self._tell(f"the SuperLink fails with status {status}: it is asked again")
+            self._sleep(AGAIN)
+            waited += AGAIN
 
     def _pull(self, pending: dict[str, K], timeout: float) -> Iterator[tuple[K, Message]]:
         """Yield the messages that arrive, with the keys of their nodes."""
         begun = time.monotonic()
         while pending:
-            for message in self._grid.pull_messages(list(pending)):
+            asked = list(pending)
+            for message in self._repeated(lambda: self._grid.pull_messages(asked)):  # noqa: B023
                 node = pending.pop(message.metadata.reply_to_message_id, None)
                 if node is not None:
                     yield node, message
@@ -129,6 +180,21 @@ class GridFederation:
             name = "" if record is None else read_name(record)
             names[node] = name or f"node-{node}"
         return names
+
+
+def _status_of(error: Exception) -> int | None:
+    """Return the HTTP status of an error that the SuperLink answered with, if it is its own."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status if isinstance(status, int) and status >= 500 else None
+
+
+def _failing(status: int) -> ExecutionError:
+    return ExecutionError(
+        "E784",
+        f"the SuperLink fails with status {status}, for {REPEATING:g} s",
+        help="see its log; if it says that the database is locked, start it with python -m "
+        "tffc.deploy.flower.superlink and resume the run",
+    )
 
 
 def _arrival(node: str, message: Message) -> Arrival:

@@ -1,4 +1,4 @@
-"""A Flower SuperNode that loses little time between messages.
+"""A Flower SuperNode that loses little time between messages, and holds on a busy machine.
 
 Flower's own SuperNode polls for messages every three seconds, and starts a process for each, which
 imports Flower again.  This one takes the same arguments:
@@ -6,8 +6,9 @@ imports Flower again.  This one takes the same arguments:
     python -m tffc.deploy.flower.supernode --superlink ...
 
 It polls often after a message, and less and less often while none arrives.  If a part of a message
-is missing, it polls again soon, where Flower waits a second.  And `tffc.deploy.flower.superexec`
-forks the process for a message from one that has already imported Flower.  Nothing else differs.
+is missing, it polls again soon, where Flower waits a second.  `tffc.deploy.flower.superexec` forks
+the process for a message from one that has already imported Flower, and starts no second one while
+it lives.  All that it starts, also workers, ends with it.  Nothing else differs.
 """
 
 # Flower may not be installed; then its types are unknown.
@@ -17,9 +18,6 @@ forks the process for a message from one that has already imported Flower.  Noth
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
-from collections.abc import Sequence
 from typing import Any
 
 # An extra, not installed with the rest.
@@ -27,22 +25,13 @@ from flwr.supernode import start_client_internal  # pyright: ignore[reportMissin
 from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.deploy.federation.pauses import SHORTEST
+from tffc.deploy.flower.owner import Starts, own_processes
 from tffc.deploy.flower.pauses import Pauses
-
-
-class Starts:
-    """Replaces the module `subprocess` in Flower's node, to start our SuperExec."""
-
-    @staticmethod
-    def Popen(command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start our own SuperExec with the arguments of Flower's."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "tffc.deploy.flower.superexec", *command[1:]]
-        )
 
 
 def main() -> None:
     """Run the node."""
+    own_processes()
     module: Any = start_client_internal  # Flower expects modules there
     module.time, module.subprocess = Pauses(), Starts()
     module.pull_objects = functools.partial(module.pull_objects, initial_backoff=SHORTEST)

@@ -5,6 +5,8 @@ configuration has a folder as `worker`, that process passes the message on to a 
 starts if necessary:
 
     python -m tffc.deploy.flower.worker FOLDER
+
+It ends with a node that `tffc.deploy.flower.supernode` has started.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from tffc.deploy.federation.node import Node
 from tffc.deploy.federation.settings import NodeSettings
 from tffc.deploy.federation.tasks import Done, Task
 from tffc.deploy.flower.bundle_file import read_app_bundle
+from tffc.deploy.flower.owner import end_with_owner
 
 KEPT = 4
 """The most nodes, each of one app and configuration, that stay loaded."""
@@ -57,6 +60,7 @@ def main() -> None:
     """Serve the folder given as an argument."""
     from tffc.deploy.flower.warm import serve
 
+    end_with_owner()
     serve(pathlib.Path(sys.argv[1]), KeptNodes().do)
 
 

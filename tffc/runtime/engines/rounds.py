@@ -43,6 +43,21 @@ class Contributions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Exchange:
+    """What the server of a federation exchanged with nodes in a round.
+
+    These are the attempts that the round took, the bytes of values sent and received in all of
+    them, how many clients each node that took part says it had, and why others were left out.
+    """
+
+    attempts: int
+    sent: int
+    received: int
+    clients: Mapping[str, int]
+    left_out: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Round:
     """A finished round.
 
@@ -50,7 +65,8 @@ class Round:
     server output, the result of an evaluation if there was one, the time that was spent, the states
     of all clients after the round, if they keep any, and a line for each group of clients that was
     left out.  `simulated` are the seconds that it took by a model of delays; `contributions` tells
-    of those that a buffered round has merged; `warnings` are what the user should know.
+    of those that a buffered round has merged; `warnings` are what the user should know; `exchange`
+    is that of a round whose clients are nodes.
     """
 
     number: int
@@ -65,6 +81,7 @@ class Round:
     contributions: Contributions | None = None
     simulated: float | None = None
     warnings: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    exchange: Exchange | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from tffc.runtime.engines.speed import PARTS, REST
+from tffc.runtime.runs.kept_states import FLOWER
 from tffc.runtime.runs.metrics import MetricsRow, curves
 from tffc.runtime.runs.number_column import NumberColumn
+from tffc.runtime.runs.observed import Observed
 from tffc.runtime.runs.plot import Panel, PlotArea, Points, draw_panel, panels_of
 from tffc.runtime.runs.report import RunReport
 from tffc.runtime.runs.run_identity import RunIdentity
@@ -57,6 +59,7 @@ def report_page(report: RunReport) -> str:
         *_metrics(report.rows),
         *_times(report),
         *_left_out(report),
+        *_exchanges(report),
         *_commands(report),
         *_identity(report),
         *_rounds(report),
@@ -68,23 +71,59 @@ def report_page(report: RunReport) -> str:
 def _facts(report: RunReport) -> list[str]:
     """Return the first lines: the kind of run, and its totals."""
     identity, rows = report.record.identity, report.rows
-    about = f"{identity.form}, on data of {len(identity.source.clients):,} clients"
+    about = f"{identity.form}, {_place(identity)}"
     if report.commands:
         about = f"{_abridged(report.commands[-1].program)}: {about}"
     if not rows:
         return [f"<p>{_text(about, LONGEST_LINE)}. No round is finished.</p>"]
-    seen = report.observed
-    seconds = sum(observed.seconds for observed in seen.values())
-    clients = sum(row.clients for row in rows if row.round in seen)
+    timed = _timed(report)
+    seconds = sum(observed.seconds for _, observed in timed)
     facts = {
         "rounds": f"{len(rows):,}" if rows[0].round == 1 else _range([row.round for row in rows]),
-        "clients a round": _range([row.clients for row in rows]),
+        f"{_members(report)} a round": _range([row.clients for row in rows]),
         "left out": f"{sum(row.skipped for row in rows):,}",
-        "time in all": _time(seconds) if seen else UNKNOWN,
-        "clients a second": f"{clients / seconds:.3g}" if seconds else UNKNOWN,
+        "time in all": _time(seconds) if timed else UNKNOWN,
+        **_speed(report, timed, seconds),
     }
     parts = [f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items()]
     return [f"<p>{_text(about, LONGEST_LINE)}.</p>", '<dl class="facts">', *parts, "</dl>"]
+
+
+def _place(identity: RunIdentity) -> str:
+    """Return where the data of a run was."""
+    if identity.source.kind == FLOWER:
+        return "on nodes of a Flower federation"
+    return f"on data of {len(identity.source.clients):,} clients"
+
+
+def _members(report: RunReport) -> str:
+    """Return what took part in the rounds of a run."""
+    return "nodes" if report.record.identity.source.kind == FLOWER else "clients"
+
+
+def _timed(report: RunReport) -> list[tuple[MetricsRow, Observed]]:
+    """Return the rounds of which it is known how long they took."""
+    seen = report.observed
+    pairs = ((row, seen[row.round]) for row in report.rows if row.round in seen)
+    return [(row, observed) for row, observed in pairs if observed.is_timed]
+
+
+def _speed(
+    report: RunReport, timed: Sequence[tuple[MetricsRow, Observed]], seconds: float
+) -> dict[str, str]:
+    """Return how many clients a second there were, or what was exchanged with nodes."""
+    if _members(report) == "clients":
+        clients = sum(row.clients for row, _ in timed)
+        return {"clients a second": f"{clients / seconds:.3g}" if seconds else UNKNOWN}
+    exchanges = [each.exchange for each in report.observed.values() if each.exchange is not None]
+    if not exchanges:
+        return dict.fromkeys(("clients a round", "attempts", "sent", "received"), UNKNOWN)
+    return {
+        "clients a round": _range([sum(each.clients.values()) for each in exchanges]),
+        "attempts": f"{sum(each.attempts for each in exchanges):,}",
+        "sent": _size(sum(each.sent for each in exchanges)),
+        "received": _size(sum(each.received for each in exchanges)),
+    }
 
 
 def _metrics(rows: Sequence[MetricsRow]) -> list[str]:
@@ -129,9 +168,7 @@ def _thinned(points: Points) -> Points:
 def _times(report: RunReport) -> list[str]:
     """Return the plots of time over rounds, and the table of where it went."""
     lines = ["<h2>Time</h2>"]
-    seen = [
-        (row, report.observed[row.round]) for row in report.rows if row.round in report.observed
-    ]
+    seen = _timed(report)
     if not seen:
         return [*lines, "<p>How long the rounds took was not kept.</p>"]
     took = [(observed.round, observed.seconds) for _, observed in seen]
@@ -142,7 +179,7 @@ def _times(report: RunReport) -> list[str]:
     ]
     measured = [(e.round, e.evaluation) for _, e in seen if e.evaluation is not None]
     panels = {
-        "clients a second": speed,
+        f"{_members(report)} a second": speed,
         "seconds a round": took,
         "seconds an evaluation": measured,
     }
@@ -186,8 +223,10 @@ def _bar(share: float) -> str:
 
 
 def _left_out(report: RunReport) -> list[str]:
-    """Return the clients whose data could not be read, with the rounds that left them out."""
-    lines = ["<h2>Clients left out</h2>"]
+    """Return the clients, or nodes, with the rounds that left them out."""
+    members = _members(report)
+    about = f"{members.capitalize()} left out"
+    lines = [f"<h2>{about}</h2>"]
     count = sum(row.skipped for row in report.rows)
     if count == 0:
         return [*lines, "<p>None.</p>"]
@@ -202,14 +241,44 @@ def _left_out(report: RunReport) -> list[str]:
         for client in order[:MOST_ROWS]
     ]
     if rows:
-        head = ("client", "times", "rounds")
-        lines += _table("Clients left out", head, rows, ("", "number", ""))
+        head = (members[:-1], "times", "rounds")
+        lines += _table(about, head, rows, ("", "number", ""))
     more: list[str] = []
     if len(order) > MOST_ROWS:
-        more.append(f"{len(order) - MOST_ROWS:,} more clients were left out")
+        more.append(f"{len(order) - MOST_ROWS:,} more {members} were left out")
     if named < count:
         more.append(f"of {count - named:,} times it was not kept who was left out")
     return [*lines, *(f"<p>{line[0].upper()}{line[1:]}.</p>" for line in more)]
+
+
+def _exchanges(report: RunReport) -> list[str]:
+    """Return the table of what the last rounds exchanged with nodes, if there were any."""
+    known = [(each.round, each.exchange) for each in report.observed.values() if each.exchange]
+    if _members(report) == "clients":
+        return []
+    about = "Exchange with nodes"
+    if not known:
+        return [f"<h2>{about}</h2>", "<p>What was exchanged was not kept.</p>"]
+    rows = [
+        (
+            f"{number}",
+            f"{exchange.attempts:,}",
+            _size(exchange.sent),
+            _size(exchange.received),
+            _listed({node: f"{count:,}" for node, count in exchange.clients.items()}),
+            _listed(exchange.left_out),
+        )
+        for number, exchange in sorted(known, key=lambda each: each[0])[-MOST_ROWS:]
+    ]
+    head = ("round", "attempts", "sent", "received", "clients of nodes", "left out")
+    kinds = (*("number",) * 4, "", "")
+    return [f"<h2>{about}</h2>", *_table(about, head, rows, kinds)]
+
+
+def _listed(values: Mapping[str, str]) -> str:
+    shown = [f"{name}: {value}" for name, value in sorted(values.items())]
+    more = [f"… and {len(shown) - MOST_ROUNDS:,} more"] if len(shown) > MOST_ROUNDS else []
+    return "<br>".join(map(_text, shown[:MOST_ROUNDS] + more))
 
 
 def _numbers(rounds: Sequence[int]) -> str:
@@ -259,14 +328,16 @@ def _identity(report: RunReport) -> list[str]:
     rows = {
         "form": _text(identity.form),
         **_origin(report),
-        "clients a round": drawn,
-        "data that cannot be read": "is left out"
-        if identity.skip_bad_clients
-        else "fails its round",
+        f"{_members(report)} a round": drawn,
+        **_bad_data(identity),
         **_groups(identity),
         **({} if identity.timing is None else {"time": _text(str(identity.timing))}),
         "data": _text(
-            f"{source.kind}, {len(source.clients):,} clients, {len(source.files):,} files"
+            (
+                _place(identity)
+                if source.kind == FLOWER
+                else f"{source.kind}, {len(source.clients):,} clients, {len(source.files):,} files"
+            )
             + (f"; {options}" if options else "")
         ),
         "SHA-256 of clients and files": _code(record.source),
@@ -277,6 +348,14 @@ def _identity(report: RunReport) -> list[str]:
         rows["SHA-256 of the metrics"] = _code(record.metrics.digest)
     about = "What the run is"
     return [f"<h2>{about}</h2>", *_table(about, ("", ""), rows.items(), ("", ""))]
+
+
+def _bad_data(identity: RunIdentity) -> dict[str, str]:
+    """Return what happens with data that cannot be read, unless each node decides that."""
+    if identity.source.kind == FLOWER:
+        return {}
+    done = "is left out" if identity.skip_bad_clients else "fails its round"
+    return {"data that cannot be read": done}
 
 
 def _groups(identity: RunIdentity) -> dict[str, str]:
@@ -318,11 +397,11 @@ def _rounds(report: RunReport) -> list[str]:
                 f"{row.round}",
                 f"{row.clients:,}",
                 f"{row.skipped:,}",
-                _time(seen.seconds) if seen else "",
+                _time(seen.seconds) if seen and seen.is_timed else "",
                 *(columns[name].text(values[name]) if name in values else "" for name in names),
             )
         )
-    head = ("round", "clients", "left out", "time", *map(_text, names))
+    head = ("round", _members(report), "left out", "time", *map(_text, names))
     kinds = ("number",) * len(head)
     about = "Rounds" if len(rows) == len(report.rows) else f"The last {len(rows)} rounds"
     return [f"<h2>{about}</h2>", *_table(about, head, lines, kinds)]
@@ -371,6 +450,14 @@ def _time(seconds: float) -> str:
         return f"{seconds:.3g} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in words."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"
 
 
 def _abridged(text: str, longest: int = LONGEST_NAME) -> str:

@@ -304,7 +304,11 @@ def started(
             }
         (tmp_path / "late.py").write_text(LATE)
         if is_late:
-            nodes["late"] = {"data": f"{tmp_path / 'late.py'}:clients"}
+            nodes["late"] = {
+                "key": str(tmp_path / "late"),
+                "known": str(tmp_path),
+                "data": f"{tmp_path / 'late.py'}:clients",
+            }
         made = Federation(tmp_path, nodes, supernode, superlink)
         try:
             made.start()

@@ -103,13 +103,15 @@ def test_a_database_that_is_locked(
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
     """Let so many processes use the processors."""
-    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
+    # They end with the tests, however these end.
+    loop = "while kill -0 $PPID; do :; done"
+    loops = [subprocess.Popen(["sh", "-c", loop]) for _ in range(count)]
     try:
         yield
     finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
+        for each in loops:
+            each.kill()
+            each.wait()
 
 
 def test_a_busy_machine(work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path) -> None:

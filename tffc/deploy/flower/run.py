@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tffc.deploy.flower.owner import end_with_owner
 from tffc.support.errors import ExecutionError, TffcError
 from tffc.support.guards import is_dict, is_list
 
@@ -46,7 +48,10 @@ def call_flwr(arguments: Sequence[str], is_captured: bool) -> str:
     """Run Flower's command, as `Flwr`."""
     command = [sys.executable, "-m", "flwr.cli.app", *arguments]
     output = subprocess.PIPE if is_captured else None
-    return subprocess.run(command, stdout=output, text=True, check=False).stdout or ""
+    # The log is seen as it comes, also in a file.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    ran = subprocess.run(command, stdout=output, env=environment, text=True, check=False)
+    return ran.stdout or ""
 
 
 def run_app(
@@ -144,6 +149,7 @@ def main() -> None:
     for names in (("-c", "--run-config"), ("--federation-config",), ("--federation",)):
         parser.add_argument(*names, action="append", default=[], help="as for flwr run")
     given = parser.parse_args()
+    end_with_owner()
     options = [
         word
         for name in ("run_config", "federation_config", "federation")

@@ -151,6 +151,10 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{TRAINED} keras -o x.keras --allow-effects files": "'--allow-effects' has no effect: "
             "nothing of a program is loaded for a Keras model"
         },
+        "check": {
+            "export b --to keras -o x.keras --check": "a Keras model cannot be checked: it has the "
+            "time in it"
+        },
         "force": ALWAYS,
         "kind": {
             "export b --to keras -o x.keras": "a Keras model gets the weights of a state: add "

@@ -29,6 +29,7 @@ def test_sign_and_verify(run: Run, here: pathlib.Path) -> None:
     assert run("sign", "out", "--key", "alice").stderr == (
         "wrote out/signatures/alice.sigstore.json\n"
     )
+    assert run("sign", "out", "--key", "alice").code == 0  # replaces its own signature
     verified = run("verify-signature", "out", "--keys", "alice.pub")
     assert (verified.code, verified.stdout) == (0, "out: signed by alice\n")
     as_json = run("verify-signature", "out", "--keys", ".", "--json")

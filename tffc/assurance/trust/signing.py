@@ -166,7 +166,8 @@ def _write(path: pathlib.Path, content: bytes) -> None:
     folders = [each for each in path.parents if not each.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_file(path, content)
+        # A signature or an approval that is there already is replaced, also if it was read.
+        atomic.replace_file(path, content, is_shared=True)
     except OSError as error:
         for folder in folders:
             with contextlib.suppress(OSError):

@@ -1,5 +1,8 @@
 """A task has one process, even one that is slow to begin; what a node starts ends with it."""
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import contextlib

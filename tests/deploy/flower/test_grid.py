@@ -1,5 +1,8 @@
 """What the SuperLink fails to do is repeated for some time, and then said."""
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import types

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from tests.cli.pages import DOCS
 from tests.shell import Shell
+from tests.signing_keys import write_keys
 from tffc.cli.application import application
 from tffc.cli.reproducer import Reproducer
 from tffc.language.notation import parse
@@ -40,6 +41,8 @@ PREPARE = (
     f"tffc compile {AVERAGING} --form mapreduce --out ready/training",
     "tffc run ready/training --data examples/digits/train --rounds 2 --clients-per-round 2 "
     "--out ready/run-of-digits",
+    "tffc sign ready/training --key alice",
+    "tffc sign ready/training --key bob",
     f"tffc run {KERAS} --data examples/digits/train --rounds 1 --clients-per-round 2 "
     "--state-out ready/keras.npz",
 )
@@ -92,6 +95,11 @@ class Folder:
         self._copy_golden()
         (folder / "readings.csv").write_text("sensor,degrees\nattic,21.5\ncellar,12.0\n")
         (folder / "policy.yaml").write_text("protection: system\n")
+        (folder / "trusted").mkdir()
+        for name in ("alice", "bob"):
+            write_keys(folder, name)
+            shutil.copy(folder / f"{name}.pub", folder / "trusted")
+        (folder / "node.yaml").write_text("keys: trusted\npolicy: policy.yaml\n")
         (folder / "mine.yaml").write_text("name: mine\npasses: [call-dominant]\n")
         reproducer = Reproducer(parse("(x: int32 -> x)"), "unique-names", ("closed",))
         (folder / "tffc-reproducer-0123abcd.txt").write_text(reproducer.encode())

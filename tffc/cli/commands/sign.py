@@ -30,9 +30,9 @@ def sign_command(
 
     \b
     Examples:
-      ssh-keygen -q -t ed25519 -N '' -C '' -f alice
-      tffc sign build/training --key alice
-      tffc sign build/training --key hsm:2 --name release
+      ssh-keygen -q -t ed25519 -N '' -C '' -f release
+      tffc sign build/training --key release
+      tffc sign build/training --key release --policy policy.yaml
     """
     # Imported late: help needs none of it.
     from tffc.assurance.trust.signing import sign

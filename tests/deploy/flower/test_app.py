@@ -43,6 +43,8 @@ def test_an_app(run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path) -> 
     assert files_in(app) == FILES
     project = tomllib.loads((app / "pyproject.toml").read_text())
     assert project["project"]["name"] == "mean-of-12"
+    # Not tffc: SuperLinks install what stands here from the package index.
+    assert project["project"]["dependencies"] == ["flwr>=1.41,<2"]
     components = project["tool"]["flwr"]["app"]["components"]
     assert components == {
         "serverapp": "tffc_app.server_app:app",

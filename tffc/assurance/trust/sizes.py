@@ -58,6 +58,9 @@ WIDTHS = {
 }
 """The bytes of an element by its type in TensorFlow's encoding; any other counts one."""
 
+MOST_DIMENSIONS = 254
+"""The most dimensions of a tensor in TensorFlow; a constant with more elements is no shape."""
+
 SHAPE_ATTRIBUTES = "shape", "_output_shapes"
 """The attributes that hold shapes of results."""
 
@@ -123,7 +126,7 @@ def _tensors(nodes: Iterable[NodeView]) -> Iterator[int]:
         if position is not None and position < len(node.input):
             shapes.append(_constant(by_name.get(node.input[position].split(":")[0])))
         for shape in shapes:
-            if shape is not None:
+            if shape is not None and all(size >= 0 for size in shape):
                 yield width * math.prod(shape)
 
 
@@ -153,9 +156,11 @@ def _constant(node: NodeView | None) -> list[int] | None:
     )
     if kind is None:
         return None
+    # A constant may give fewer elements than it has; the last one stands for the rest.
+    count = math.prod(dimension.size for dimension in tensor.tensor_shape.dim)
+    if not 0 <= count <= MOST_DIMENSIONS or len(tensor.tensor_content) > 8 * MOST_DIMENSIONS:
+        return None
     if tensor.tensor_content:
         return [int(each) for each in np.frombuffer(tensor.tensor_content, kind)]
     few = list(tensor.int_val or tensor.int64_val)
-    # A constant may give fewer elements than it has; the last one stands for the rest.
-    count = math.prod(dimension.size for dimension in tensor.tensor_shape.dim)
     return few + few[-1:] * (count - len(few))

@@ -30,7 +30,7 @@ class ClientsPart(NamedTuple):
 
 
 def clients_part(bundle: Bundle) -> ClientsPart:
-    """Return the clients' part of a bundle.
+    """Return the clients' part of a bundle, to which its discount belongs.
 
     Its digest is the SHA-256 of JSON that has the form and the SHA-256 of each component.
 
@@ -39,6 +39,9 @@ def clients_part(bundle: Bundle) -> ClientsPart:
     """
     form = bundle.read_form()
     parts = {name: part for name, side, part in form.parts_by_side() if side is not Side.SERVER}
+    if bundle.discount is not None:
+        # With it rounds may be buffered, and whoever merges sees each contribution alone.
+        parts["discount"] = bundle.discount
     digests = {name: _digest(wire.to_bytes(part, leaves=False)) for name, part in parts.items()}
     content = {"kind": PART, "form": bundle.form, "components": dict(sorted(digests.items()))}
     return ClientsPart(parts, _digest(encode_json(content)))

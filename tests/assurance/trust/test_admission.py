@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
+import os
 import pathlib
 
 import numpy as np
@@ -14,6 +16,7 @@ import tffc as tff
 from tests.assurance.trust.conftest import Site, added, replaced, totals
 from tffc.assurance.trust.admission import Admission
 from tffc.assurance.trust.subjects import clients_part
+from tffc.language import Compiled
 from tffc.runtime.operations.counts import VARIABLE, read_counts
 from tffc.support.errors import PolicyError, TrustError
 
@@ -74,6 +77,25 @@ def test_a_log_that_cannot_be_written_admits_nothing(site: Site) -> None:
     with pytest.raises(TrustError) as caught:
         tff.trust.admit(site.bundle, site.demands)
     assert caught.value.code == "E887"
+
+
+def test_a_log_that_takes_a_part_of_a_line_admits_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand(site, "log: log.jsonl")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, content: write(file, content[:5]))
+    with pytest.raises(TrustError) as caught:
+        tff.trust.admit(site.bundle, site.demands)
+    assert caught.value.code == "E887"
+
+
+def test_an_approval_ends_where_rounds_may_be_buffered(site: Site) -> None:
+    bundle = totals(added)
+    discount = bundle.components["work"]
+    assert isinstance(discount, Compiled)
+    buffered = dataclasses.replace(bundle, discount=discount)
+    assert clients_part(buffered).digest != clients_part(bundle).digest
 
 
 def test_signatures_of_several_keys_count_once_each(site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 from collections.abc import Iterator
@@ -24,7 +25,10 @@ def append_line(file: pathlib.Path, line: str) -> None:
         size = os.fstat(descriptor).st_size
         # End a line that was cut off, so that only that one is damaged.
         is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        os.write(descriptor, (is_cut * "\n" + line).encode())
+        content = (is_cut * "\n" + line).encode()
+        if os.write(descriptor, content) < len(content):
+            # A disk that fills takes a part of the line, and says nothing.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(descriptor)
 

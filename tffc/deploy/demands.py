@@ -16,8 +16,10 @@ def demands_of_machine() -> pathlib.Path | None:
     return pathlib.Path(name) if name else None
 
 
-def check_admitted(bundle: Bundle, source: str) -> None:
+def check_admitted(bundle: Bundle, source: str, *, are_masked: bool = True) -> None:
     """Check that the demands of this machine, if it has any, admit a bundle; `source` names it.
+
+    Unless `are_masked`, secure sums count as aggregated by the system.
 
     Raises:
       TrustError: they do not.
@@ -29,4 +31,5 @@ def check_admitted(bundle: Bundle, source: str) -> None:
         from tffc.assurance.trust.admission import admission_of
         from tffc.assurance.trust.settings import read_settings
 
-        admission_of(bundle, read_settings(demands), source).check()
+        settings = read_settings(demands)
+        admission_of(bundle, settings, source, are_masked=are_masked).check()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
+import tffc as tff
 from tests.assurance.trust.conftest import Site
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.deploy.beam import shipment
@@ -43,3 +45,23 @@ def test_workers_refuse(bundle: Bundle, engine: str) -> None:
         LOADERS[engine](bundle_to_bytes(unsigned))
     assert caught.value.code == "E880"
     assert caught.value.notes == ("signature: nobody has signed it",)
+
+
+@pytest.mark.parametrize("engine", LOADERS)
+def test_secure_sums_are_not_masked_at_workers(
+    site: Site, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    """A policy that `tffc audit` says is passed, of sums that the driver sees in parts."""
+
+    @tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+    def total(state: tff.Value, readings: tff.Value) -> object:
+        return state, tff.federated_secure_sum(readings, 100)
+
+    (site.folder / "secure.yaml").write_text("protection: secure\n")
+    site.demands.write_text("policy: secure.yaml\n")
+    monkeypatch.setenv("TFFC_DEMANDS", str(site.demands))
+    bundle = tff.compile(total, "mapreduce")
+    tff.trust.admit(bundle, site.demands).check()
+    with pytest.raises(TrustError) as caught:
+        LOADERS[engine](bundle_to_bytes(bundle))
+    assert caught.value.code == "E880"

@@ -100,7 +100,7 @@ class Shipment:
 @functools.lru_cache(maxsize=KEPT)
 def _load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
     bundle, steps = load_bundle(data)
-    check_admitted(bundle, "the bundle of the pipeline")
+    check_admitted(bundle, "the bundle of the pipeline", are_masked=False)
     return bundle, steps
 
 

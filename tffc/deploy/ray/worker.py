@@ -173,7 +173,7 @@ def _bundle(shipped: tuple[bytes, Mapping[str, Ref]]) -> tuple[Bundle, RoundStep
     for digest, ref in resources.items():
         STORE.add_source(digest, "Ray's object store", functools.partial(_stored, ref))
     bundle, steps = load_bundle(content)
-    check_admitted(bundle, "the bundle that the driver sent")
+    check_admitted(bundle, "the bundle that the driver sent", are_masked=False)
     return bundle, steps
 
 

@@ -176,11 +176,11 @@ def _check_version(content: Mapping[str, Any], source: str) -> None:
     if int(match[1]) > WITH_RESOURCES[0]:
         versions = content.get("versions")
         maker = versions.get("tffc") if is_object(versions) else None
-        made = f"tffc {maker}, which" if _is_text(maker) else "the version of tffc that"
+        maker_text = f"tffc {maker}, which" if _is_text(maker) else "the version of tffc that"
         raise BundleError(
             "E611",
             f"{source} is of format {version}, and this tffc reads up to {WITH_RESOURCES[0]}.x",
-            help=f"use {made} made it, or a later one",
+            help=f"use {maker_text} made it, or a later one",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pathlib
 import re
 import subprocess
@@ -50,10 +51,18 @@ def is_elsewhere(rest: str) -> bool:
     return rest.startswith(("/", ".")) or PINNED.fullmatch(rest) is not None
 
 
-def tracked() -> list[pathlib.Path]:
+def sources(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Return the files of the checkout that git does not ignore, with an index in a folder.
+
+    A copy of the checkout without `.git` has them as well.
+    """
+    index = {"GIT_DIR": str(folder / "index"), "GIT_WORK_TREE": str(ROOT)}
+    environment = {**os.environ, **index}
+    subprocess.run(["git", "init", "--quiet"], cwd=ROOT, env=environment, check=True)
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        ["git", "ls-files", "-z", "--others", "--exclude-standard"],
         cwd=ROOT,
+        env=environment,
         capture_output=True,
         text=True,
         check=True,
@@ -61,9 +70,11 @@ def tracked() -> list[pathlib.Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
-def test_nobody_is_told_to_install_a_name_of_ours() -> None:
+def test_nobody_is_told_to_install_a_name_of_ours(tmp_path: pathlib.Path) -> None:
+    paths = sources(tmp_path)
+    assert ROOT / "README.md" in paths
     found: dict[str, list[str]] = {}
-    for path in tracked():
+    for path in paths:
         if path == pathlib.Path(__file__) or not path.is_file():
             continue
         try:

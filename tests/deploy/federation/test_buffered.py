@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
 from tffc.runtime.engines.state import State
+from tffc.runtime.operations.counts import read_counts
 from tffc.support.errors import ExecutionError, FormError
 
 VALUES = [np.float32(1 + n / 4) for n in range(5)]
@@ -189,7 +191,11 @@ def test_nodes_come_and_go(process: Process, clock: Clock) -> None:
     assert any("1" in one.clients for one in rounds[last_of_0:])
 
 
-def test_too_few_nodes(process: Process, clock: Clock) -> None:
+def test_too_few_nodes(
+    process: Process, clock: Clock, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFFC_METRICS", str(tmp_path))
+
     def does(now: float, name: str) -> str:
         return FLOWER if name in ("1", "2", "3", "4") and now < ends else GOOD
 
@@ -203,9 +209,11 @@ def test_too_few_nodes(process: Process, clock: Clock) -> None:
     )
     again = "1 nodes contributed to round 1, and the buffer holds 2: nodes are asked again in 7 s"
     assert [line for line in log if "asked again" in line] == [again] * 2
+    assert read_counts(tmp_path)["rounds"] == {"repeated": 2}
     ends = clock.now + 8
     rounds = run(process, Paced(process, clock, PACES, does), rounds=3)
     check_by_record(rounds, VALUES, 2)
+    assert read_counts(tmp_path)["rounds"]["finished"] == 3
     assert rounds[0].skipped == () or set(rounds[0].skipped).isdisjoint(rounds[0].clients)
 
 

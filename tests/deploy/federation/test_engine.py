@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,6 +43,7 @@ from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
+from tffc.runtime.operations.counts import read_counts
 from tffc.support.errors import DataError, ExecutionError
 
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
@@ -216,7 +218,10 @@ def test_an_answer_to_an_earlier_attempt_is_passed_over() -> None:
     assert "round 2: south did not answer in time" in ran.log
 
 
-def test_a_round_with_too_few_answers_begins_again_from_the_same_state() -> None:
+def test_a_round_with_too_few_answers_begins_again_from_the_same_state(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFFC_METRICS", str(tmp_path))
     process = process_of(every_aggregation, "mapreduce")
     actions = {"south": DEAD, "west": LATE}, {"north": EMPTY, "west": BROKEN}
     ran = run(process, together_of(process, *actions), secure_sums="open", pause=3.0)
@@ -226,6 +231,7 @@ def test_a_round_with_too_few_answers_begins_again_from_the_same_state() -> None
     assert ran.waited == [3.0, 3.0]
     again = "1 of 3 nodes answered in round 1, and 2 are needed: the round begins again in 3 s"
     assert ran.log.count(again) == 2
+    assert read_counts(tmp_path)["rounds"] == {"repeated": 2, "finished": 1}
 
 
 def test_it_is_given_up_after_a_number_of_attempts() -> None:

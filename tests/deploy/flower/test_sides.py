@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import pathlib
+import re
 from typing import Any
 
 import numpy as np
@@ -22,11 +25,12 @@ from tffc.deploy.flower.app_folder import app_files
 from tffc.deploy.flower.bundle_file import encode_bundle_file, fetch_from, read_app_bundle
 from tffc.language.types import to_type
 from tffc.runtime.engines.buffering import Buffering
+from tffc.runtime.operations.counts import read_counts
 from tffc.runtime.runs.kept_states import states_of_run
 from tffc.runtime.runs.observed import read_observed
 from tffc.runtime.runs.run_identity import Timing
 from tffc.runtime.runs.run_record import read_record
-from tffc.support.errors import BundleError, DataError, TffcError
+from tffc.support.errors import BundleError, DataError, LanguageValueError, TffcError
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
@@ -233,6 +237,50 @@ def test_what_is_wrong_is_in_the_log(
         "round 1: silo-2 does not take part: Flower reports its error 2",
     ]
     assert "secret" not in caplog.text
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What Flower's log writes, where logs are JSON."""
+    monkeypatch.setenv("TFFC_LOG", "json")
+    flower, stream = logging.getLogger("flwr"), io.StringIO()
+    monkeypatch.setattr(flower, "handlers", [logging.StreamHandler(stream)])
+    monkeypatch.setattr(flower, "level", logging.INFO)
+    return stream
+
+
+def test_what_operators_see(
+    tmp_path: pathlib.Path, data: str, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFFC_METRICS", str(tmp_path / "metrics"))
+    app = write(process_of(every_aggregation, "mapreduce").bundle, tmp_path / "app")
+    nodes = parts(data)
+    nodes[101]["data"] = str(tmp_path / "nothing")
+    (only,), _ = run(app, nodes, {"secure-sums": "open", "min-replies": 1})
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    (refused,) = [line for line in lines if line["level"] == "error"]
+    assert (refused["run"], refused["round"], refused["node"]) == ("1", 1, "silo-1")
+    (told,) = [line for line in lines if "silo-1 does not take part" in line["message"]]
+    assert told["round"] == 1
+    assert [line["round"] for line in lines if '"round":' in line["message"]] == [1]
+    counts = read_counts(tmp_path / "metrics")
+    assert counts["rounds"] == {"finished": 1}
+    assert counts["clients"] == {"took_part": 2, "left_out": 1}
+    assert counts["refusals"] == {re.findall(r"E\d{3}", refused["message"])[0]: 1}
+    # The server and the nodes are on one machine here, so each message is sent and received there.
+    bytes_of_round = only.exchange.sent + only.exchange.received
+    assert counts["message_bytes"] == {"sent": bytes_of_round, "received": bytes_of_round}
+
+
+def test_a_log_that_is_no_json(
+    tmp_path: pathlib.Path, data: str, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFFC_LOG", "yaml")
+    app = write(process_of(every_aggregation, "mapreduce").bundle, tmp_path / "app")
+    call = lambda: run(app, parts(data), {"secure-sums": "open"})  # noqa: E731
+    assert "TFFC_LOG is 'yaml', expected 'json' or nothing [E895]" in refusal(
+        LanguageValueError, call
+    )
 
 
 def test_a_message_that_is_not_ours(tmp_path: pathlib.Path, data: str) -> None:

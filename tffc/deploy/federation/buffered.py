@@ -29,6 +29,7 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
 from tffc.runtime.engines.showing import client_code, showing
 from tffc.runtime.engines.state import State
+from tffc.runtime.operations.counts import count_repeat
 from tffc.support.errors import TffcError
 
 LONGEST = 1.0
@@ -242,6 +243,7 @@ class NodeArrivals:
                 help="see the log for what each node answered; wait longer, or let the buffer hold "
                 "fewer",
             )
+        count_repeat()
         self._engine.tell(f"{what}: nodes are asked again in {settings.pause:g} s")
         self._sleep(settings.pause)
         return True

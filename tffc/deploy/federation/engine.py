@@ -222,6 +222,8 @@ class FederationEngine:
         self._supplied.update(node for node, files in wanted.items() if not files)
         records = {node: files_record(files) for node, files in wanted.items() if files}
         self.federation.send(KEEP, records)
+        for record in records.values():
+            self.count.send(record)
         for node, record, _ in self.federation.receive(self.settings.timeout):
             if record is not None and len(read_digests(record)) == len(wanted.get(node, ())):
                 self.tell(f"{node} was sent {len(wanted[node])} files of the bundle")

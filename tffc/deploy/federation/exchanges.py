@@ -1,4 +1,4 @@
-"""Counting what the rounds of a federation exchange with nodes."""
+"""Counting what the rounds of a federation exchange with nodes, for runs and for operators."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from tffc.deploy.federation.messages import Record
 from tffc.runtime.engines.rounds import Exchange
+from tffc.runtime.operations.counts import count_bytes
 
 LONGEST_REASON = 200
 """The most characters that are kept of why a node was left out."""
@@ -32,10 +33,12 @@ class ExchangeCount:
     def send(self, record: Record) -> None:
         """Count a request to a node."""
         self.sent += record.size
+        count_bytes(sent=record.size)
 
     def receive(self, record: Record) -> None:
         """Count an answer."""
         self.received += record.size
+        count_bytes(received=record.size)
 
     def take(self, node: str, clients: int) -> None:
         """Count the clients that a node says it had."""

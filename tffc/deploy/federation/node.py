@@ -51,6 +51,7 @@ from tffc.runtime.engines.client_states import SourceWithStates
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.shards import ClientWork, run_shards
+from tffc.runtime.operations.counts import count_bytes, count_refusal
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.support.errors import ExecutionError, PolicyError, TffcError
 from tffc.support.guards import is_list, is_tuple
@@ -89,11 +90,15 @@ class Node:
             reply = self._reply(request, kind)
         except TffcError as error:
             self._tell(str(error.whole or error))
+            count_refusal(error.code)
             reply = refusal(error.code, request)
         except Exception as error:  # noqa: BLE001  (its text must not reach the server)
             self._tell(f"{type(error).__name__}: {error}")
+            count_refusal(UNFORESEEN)
             reply = refusal(UNFORESEEN, request)
-        return reply.to_record()
+        answer = reply.to_record()
+        count_bytes(sent=answer.size, received=record.size)
+        return answer
 
     def _reply(self, request: Request, kind: str) -> Reply:
         settings = self._settle()

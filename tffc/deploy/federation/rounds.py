@@ -16,6 +16,8 @@ from tffc.runtime.engines.client_states import ClientStates, HeldState
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.rounds import Round, Spent, sample
 from tffc.runtime.engines.state import State
+from tffc.runtime.operations.counts import count_repeat, count_round
+from tffc.runtime.operations.json_log import logged_as
 
 UNNAMED = re.compile(r"node-\d{10,}", re.ASCII)
 """The names of nodes that have none of their own: numbers for them."""
@@ -50,19 +52,22 @@ def run_federation(
         held: dict[str, HeldState] = {}
         begun = time.perf_counter()
         engine.count.begin()
-        names, outcome = _round(engine, state, settings, tell, sleep, receipts, held)
+        with logged_as(round=state.rounds + 1):
+            names, outcome = _round(engine, state, settings, tell, sleep, receipts, held)
         if receipts is not None:
             receipts = receipts.after(held)
         state = State(outcome.state, engine.process.program, state.rounds + 1)
         left_out = frozenset(outcome.skipped)
         took_part = tuple(name for name in names if name not in left_out)
+        seconds = time.perf_counter() - begun
+        count_round(state.rounds, seconds, len(took_part), len(left_out))
         yield Round(
             state.rounds,
             took_part,
             state,
             outcome.output,
             outcome.skipped,
-            spent=Spent(time.perf_counter() - begun),
+            spent=Spent(seconds),
             client_states=receipts,
             exchange=engine.count.exchange(took_part),
         )
@@ -98,6 +103,7 @@ def _round(
             if attempt == settings.attempts:
                 error.notes += (f"that was attempt {attempt}, the last one",)
                 raise
+            count_repeat()
             part = " with its last step" if engine.unfinished else ""
             tell(f"{error.message}: the round begins again{part} in {settings.pause:g} s")
             sleep(settings.pause)

@@ -16,6 +16,7 @@ from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State
+from tffc.runtime.operations.json_log import logged_as
 from tffc.runtime.runs.metrics import row_of
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity, Timing
@@ -45,7 +46,8 @@ def serve_rounds(
             rounds = run_buffered_federation(engine, state, settings, buffering, sleep)
         for finished in rounds:
             save(finished)
-            tell(row_of(finished, process.output_type).to_json().rstrip())
+            with logged_as(round=finished.number):
+                tell(row_of(finished, process.output_type).to_json().rstrip())
             yield finished
 
 

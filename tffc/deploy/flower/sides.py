@@ -30,6 +30,7 @@ from tffc.deploy.flower.records import from_flower, to_flower
 from tffc.deploy.flower.warm import ask_worker
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
+from tffc.runtime.operations.json_log import logged_as, write_as_configured
 from tffc.runtime.runs.kept_states import FLOWER
 from tffc.support.errors import TffcError
 
@@ -50,12 +51,13 @@ def server_app(module: str | os.PathLike[str]) -> ServerApp:
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        try:
-            for _ in serve(path, grid, context):
-                pass
-        except TffcError as error:
-            LOG.error("%s", error)
-            raise
+        with logged_as(run=str(context.run_id)):
+            try:
+                for _ in serve(path, grid, context):
+                    pass
+            except TffcError as error:
+                LOG.error("%s", error)
+                raise
 
     return app
 
@@ -67,20 +69,18 @@ def client_app(module: str | os.PathLike[str]) -> ClientApp:
 
     @app.query("describe")
     def describe(message: Message, context: Context) -> Message:
-        config = context.node_config
-        name = str(config.get("name", "") or config.get("partition-id", ""))
-        return _reply(message, lambda: name_record(name))
+        return _reply(message, context, lambda: name_record(_name_in(context)))
 
     @app.query("lacks")
     def lacks(message: Message, context: Context) -> Message:
-        return _reply(message, lambda: answer_lacks(_store(context), named_files(path)))
+        return _reply(message, context, lambda: answer_lacks(_store(context), named_files(path)))
 
     @app.train("keep")
     def keep(message: Message, context: Context) -> Message:
         def answered() -> Record:
             return answer_keep(_store(context), named_files(path), from_flower(message.content))
 
-        return _reply(message, answered)
+        return _reply(message, context, answered)
 
     for kind in (WORK, *MASKED_STEPS):
         app.train(kind)(functools.partial(answer, path, kind))
@@ -93,6 +93,7 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
     Raises:
       TffcError: the configuration or the bundle is refused, or rounds cannot be run.
     """
+    write_as_configured(LOG)
     settings = RunSettings.read(context.run_config)
     fetch = fetch_from(settings.bundle)
     process = Process(read_app_bundle(path, fetch), settings.allow_effects)
@@ -110,13 +111,21 @@ def answer(path: pathlib.Path, kind: str, message: Message, context: Context) ->
         memory, record = _memory(context), from_flower(message.content)
         task = Task(str(path), context.node_config, context.run_config, memory, record, kind)
         done = _done(task)
-        for line in done.log:
-            LOG.error("%s", line)
+        round = record.entries.get("round")
+        with logged_as(round=round if type(round) is int else None):
+            for line in done.log:
+                LOG.error("%s", line)
         last_round, participant = done.memory
         context.state[STATE] = ConfigRecord({"round": last_round, "participant": participant})
         return done.record
 
-    return _reply(message, answered, lambda code: refusal(code).to_record())
+    return _reply(message, context, answered, lambda code: refusal(code).to_record())
+
+
+def _name_in(context: Context) -> str:
+    """Return the name that a node has in its configuration, or an empty text."""
+    config = context.node_config
+    return str(config.get("name", "") or config.get("partition-id", ""))
 
 
 def _memory(context: Context) -> Memory:
@@ -131,6 +140,7 @@ def _memory(context: Context) -> Memory:
 
 def _reply(
     message: Message,
+    context: Context,
     answered: Callable[[], Record],
     failed: Callable[[str], Record] = lambda code: Record({}, ()),
 ) -> Message:
@@ -138,13 +148,15 @@ def _reply(
 
     No exception leaves a node's app, because Flower sends its text to the server.
     """
-    try:
-        return Message(to_flower(answered()), reply_to=message)
-    except Exception as error:  # noqa: BLE001  (its text must not reach the server)
-        is_own = isinstance(error, TffcError)
-        LOG.error("%s", error if is_own else f"{type(error).__name__}: {error}")
-        code = error.code if is_own else UNFORESEEN
-        return Message(to_flower(failed(code)), reply_to=message)
+    with logged_as(run=str(context.run_id), node=_name_in(context) or None):
+        try:
+            write_as_configured(LOG)
+            return Message(to_flower(answered()), reply_to=message)
+        except Exception as error:  # noqa: BLE001  (its text must not reach the server)
+            is_own = isinstance(error, TffcError)
+            LOG.error("%s", error if is_own else f"{type(error).__name__}: {error}")
+            code = error.code if is_own else UNFORESEEN
+            return Message(to_flower(failed(code)), reply_to=message)
 
 
 def _store(context: Context) -> Store:

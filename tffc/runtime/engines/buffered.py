@@ -25,6 +25,7 @@ from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.rounds import Contributions, Round, Spent
 from tffc.runtime.engines.showing import client_code, showing
 from tffc.runtime.engines.state import State
+from tffc.runtime.operations.counts import count_round
 from tffc.support.errors import ExecutionError
 
 if TYPE_CHECKING:
@@ -285,6 +286,8 @@ def run_buffered(
                 if evaluation is not None and evaluation.is_due(finished.number, last):
                     measured = evaluation.measure(finished.state.value, finished.number, None)
                     measuring = time.perf_counter() - ended
+                left_out = len(finished.skipped)
+                count_round(finished.number, ended - begun, len(finished.clients), left_out)
                 yield dataclasses.replace(
                     finished,
                     evaluation=measured,

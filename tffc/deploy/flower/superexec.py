@@ -49,6 +49,7 @@ def run_command(command: list[str]) -> None:
 
 def _run_owned(run: Callable[[list[str]], None], command: list[str]) -> None:
     end_with_owner()
+    configure_log()
     run(command)
 
 

@@ -55,8 +55,10 @@ def skip_without_frameworks(target: str) -> None:
                 pytest.skip(f"{name} is not installed: pip install '.[test]'")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", GOLDEN, ids=lambda example: example.name)
 def test_prints_what_it_printed(example: Example) -> None:
+    """The same as `tffc golden check`, which everybody runs before sending a change."""
     skip_without_frameworks(example.target)
     found = differences(ROOT / "golden", {example.name: print_example(example, ROOT)})
     assert "\n".join(map(str, found)) == ""

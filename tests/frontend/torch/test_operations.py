@@ -30,7 +30,7 @@ def faults(share: int, shares: int, most: int) -> list[str]:
 @pytest.mark.slow
 def test_a_share_of_the_operators() -> None:
     torch.manual_seed(0)
-    assert faults(5, 4 * SHARES, 1) == []
+    assert faults(5, 8 * SHARES, 1) == []
 
 
 @pytest.mark.filterwarnings("ignore")

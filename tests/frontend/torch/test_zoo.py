@@ -27,13 +27,14 @@ ROUNDED = {"resnet_18": 2e-6}
 """Other bounds, of rounds: each way to train the deepest model is up to 7e-7 from it in float64."""
 
 QUICK = ("mlp", "transposed", "attention")
+LARGE = ("bert", "resnet_18")
 
 NAMES = [
     pytest.param(
         name,
         marks=()
         if name in QUICK
-        else [pytest.mark.slow, *([pytest.mark.long] if place % 2 else [])],
+        else [pytest.mark.slow, *([pytest.mark.long] if place % 2 or name in LARGE else [])],
     )
     for place, name in enumerate((*zoo.MODELS, *zoo.HUGGING_FACE))
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -152,6 +152,8 @@ def test_what_is_not_translated_is_computed_one_by_one_and_says_why() -> None:
 
 
 QUICK = ("conv2d", "lstm")
+SLOW = ("activations", "batch_norm", "conv1d", "encoder", "gru", "mlp", "norms", "rnn")
+"""One of each kind of layer; the other models are left to the long tests."""
 
 
 def zoo_models() -> list[Any]:
@@ -160,9 +162,12 @@ def zoo_models() -> list[Any]:
         return [pytest.param("mlp", marks=pytest.mark.skip(reason="PyTorch is not installed"))]
     from tests.frontend.torch import zoo
 
-    return [
-        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in zoo.MODELS
-    ]
+    def marks(name: str) -> Sequence[pytest.MarkDecorator]:
+        if name in QUICK:
+            return ()
+        return [pytest.mark.slow] if name in SLOW else [pytest.mark.slow, pytest.mark.long]
+
+    return [pytest.param(name, marks=marks(name)) for name in zoo.MODELS]
 
 
 @pytest.mark.parametrize("name", zoo_models())

@@ -17,6 +17,7 @@ from tffc.support.errors import LanguageValueError, LoadError
 from tffc.support.guards import is_path
 
 if TYPE_CHECKING:
+    from tffc.assurance.audit.bundles import Reading
     from tffc.runtime.engines.process import Process
 
 
@@ -130,6 +131,17 @@ class OpenedBundle(Bundle):
     def is_own(self) -> bool:
         """Whether it was compiled in this process from the user's own code."""
         return self.origin is not None and self.origin.allow_effects is None
+
+    @functools.cached_property
+    def reading(self) -> Reading:
+        """The program that stands for the bundle in audits, with the answer of the prover.
+
+        Raises:
+          FormError: the components are not those of the form.
+        """
+        from tffc.assurance.audit.bundles import read_for_audit
+
+        return read_for_audit(self)
 
     @functools.cached_property
     def process(self) -> Process:

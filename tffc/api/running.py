@@ -21,8 +21,9 @@ from tffc.api.opened_bundles import (
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import Source, round_of
 from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
+from tffc.assurance.audit.bundles import refuse_forged
 from tffc.backends.bundle.bundle import Bundle
-from tffc.deploy.demands import check_admitted
+from tffc.deploy.demands import check_admitted, demands_of_machine
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
 from tffc.language.values.concrete import to_python
@@ -332,6 +333,22 @@ def _check_first(source: ClientSource) -> None:
             check(client)
 
 
+def _check_admitted(bundle: Bundle) -> None:
+    """Check that a bundle may run here: that the demands of the machine admit it, or if there are
+    none, that it is not forged.
+
+    Raises:
+      TrustError: the demands do not admit it.
+      ValidationError: its components compute something else than its program.
+    """
+    if demands_of_machine() is not None:
+        check_admitted(bundle, name_of(bundle))
+    elif not isinstance(bundle, OpenedBundle):
+        refuse_forged(bundle)
+    elif bundle.origin is None:
+        bundle.reading.check_not_forged()
+
+
 def _process(
     program: Process | Bundle | Source,
     form: str | None,
@@ -348,13 +365,13 @@ def _process(
     allowed = read_kinds(allow_effects)
     if isinstance(program, OpenedBundle):
         if not program.is_own:
-            check_admitted(program, name_of(program))
+            _check_admitted(program)
         if not allowed <= program.allow_effects:
             program = dataclasses.replace(program, allow_effects=allowed | program.allow_effects)
         process = program.process
         return process, WrittenTypes.of(process, origin_of(program).signature)
     if isinstance(program, Bundle):
-        check_admitted(program, name_of(program))
+        _check_admitted(program)
         process = Process(program, allowed)
         return process, WrittenTypes.of(process, None)
     with or_missing_bundle(program):

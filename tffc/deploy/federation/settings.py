@@ -153,6 +153,50 @@ class RunSettings:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What the operator of a server lets runs of others do there: `out` is the folder in which they
+    may keep their folders, and `allow_effects` the effects that their bundles may have."""
+
+    out: _Path = None
+    allow_effects: _Effects = frozenset()
+
+    @classmethod
+    def read(cls, config: Config) -> ServerSettings:
+        """Parse the configuration of a server.
+
+        Raises:
+          LanguageValueError: an entry is invalid.
+        """
+        return _read(cls, "the server's configuration", config)
+
+    def check(self, run: RunSettings) -> RunSettings:
+        """Return the settings of a run, with its folder in that of the server.
+
+        Raises:
+          LanguageValueError: the server does not let it have its folder, or its effects.
+        """
+        lacking = sorted(run.allow_effects - self.allow_effects)
+        if lacking:
+            raise LanguageValueError(
+                "E766",
+                f"the server does not let bundles have these effects: {', '.join(lacking)}",
+                help="the operator of the server allows them, and not who submits a run",
+            )
+        if run.out is None:
+            return run
+        root = None if self.out is None else self.out.resolve()
+        folder = None if root is None else (root / run.out).resolve()
+        if root is None or folder is None or root not in folder.parents:
+            raise LanguageValueError(
+                "E766",
+                f"the server does not let runs keep their folder in {str(run.out)!r}",
+                help="leave 'out' out, or name a folder in the one that the operator of the server "
+                "gives to runs",
+            )
+        return dataclasses.replace(run, out=folder)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class NodeSettings:
     """The configuration of a node; entries are named like these fields, but with hyphens.
 

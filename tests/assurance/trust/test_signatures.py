@@ -17,12 +17,14 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 import tffc as tff
-from tests.assurance.trust.conftest import Site
+from tests.assurance.trust.conftest import Site, replaced, totals
+from tffc.assurance.trust import signing
 from tffc.assurance.trust.admission import check_claims
 from tffc.assurance.trust.claims import Findings
 from tffc.assurance.trust.envelopes import decode_signature, verified
 from tffc.assurance.trust.keys import open_signer, read_trusted
 from tffc.assurance.trust.statements import Statement, decode_statement
+from tffc.backends.bundle import signatures
 from tffc.backends.bundle.bundle import file_digests, read_bundle
 from tffc.support.errors import BundleError, TrustError
 
@@ -106,6 +108,34 @@ def test_a_key_in_several_files_counts_once(site: Site) -> None:
     for name in ("one", "two", "three"):
         tff.trust.sign(site.bundle, site.key("one"), name=name)
     assert list(tff.trust.verify_signature(site.bundle, site.folder / "keys").names) == ["0"]
+
+
+def test_what_is_signed_is_what_was_proved(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another bundle in the place of the one that was read is not signed by that."""
+    site.signature.unlink()
+
+    def exchange(folder: pathlib.Path) -> dict[str, str]:
+        totals(replaced).save(folder, replace=True)
+        return file_digests(folder)
+
+    monkeypatch.setattr(signing, "file_digests", exchange)
+    monkeypatch.setattr(signing, "_check_texts", lambda bundle, files: None)
+    tff.trust.sign(site.bundle, site.key("alice"))
+    monkeypatch.undo()
+    signers = tff.trust.verify_signature(site.bundle, site.folder / "trusted")
+    assert list(signers.names) == []
+    assert "components/update.pb is not the file that was signed" in signers.refusals[0]
+
+
+def test_the_bytes_of_all_signatures_are_limited(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signatures, "MAX_BYTES", site.signature.stat().st_size + 10)
+    assert read_bundle(site.bundle).signatures
+    (site.signature.parent / "more.sigstore.json").write_bytes(bytes(11))
+    with pytest.raises(BundleError) as caught:
+        read_bundle(site.bundle)
+    assert caught.value.message.endswith("it has more than 10 bytes")
 
 
 @pytest.mark.parametrize("content", ["", "alice.sigstore.json"])

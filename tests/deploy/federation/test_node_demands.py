@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 
 import numpy as np
@@ -78,6 +79,23 @@ def test_a_revocation_counts_from_the_next_message(site: Site, process: Process)
     tff.trust.approve(site.bundle, site.key("bob"), site.approvals, revoke=True)
     assert answered(node, request_for(process)).error == "E880"
     assert "it was revoked by bob" in log[1]
+
+
+@pytest.mark.parametrize("kind", ["folder", "FIFO", "large"])
+def test_a_revocation_that_cannot_be_read_counts_too(
+    site: Site, process: Process, kind: str
+) -> None:
+    node = node_of(process, [], site)
+    assert answered(node, request_for(process)).error == ""
+    (approval,) = site.approvals.glob("*/*")
+    revocation = approval.with_name("bob.revoked.sigstore.json")
+    if kind == "folder":
+        revocation.mkdir()
+    elif kind == "FIFO":
+        os.mkfifo(revocation)
+    else:
+        revocation.write_bytes(bytes(2**20 + 1))
+    assert answered(node, request_for(process)).error == "E880"
 
 
 def test_a_key_that_is_removed_counts_from_the_next_message(site: Site, process: Process) -> None:

@@ -104,7 +104,8 @@ def sign(
     findings.reading.check_not_forged()
     _check_texts(opened, files)
     rules = None if policy is None else policy_of(policy)
-    statement = statement_of(findings, files, rules)
+    # What was proved and audited is signed, whatever has happened in the folder since.
+    statement = statement_of(findings, subjects_of(opened, files), rules)
     content = sign_keyless(statement) if signer is None else signed(statement, signer)
     _write(folder / path, content)
     return folder / path

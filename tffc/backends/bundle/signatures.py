@@ -22,7 +22,7 @@ MOST = 64
 """The most signatures of a bundle."""
 
 MAX_BYTES = 2**26
-"""The most bytes of one; it lists the files of the bundle."""
+"""The most bytes of all of them; each lists the files of the bundle."""
 
 
 def signature_path(name: str) -> str:
@@ -68,7 +68,12 @@ def read_signatures(path: pathlib.Path) -> dict[str, bytes]:
             # The folder may be anything: no more is listed than a bundle may have.
             names = [entry.name for entry in itertools.islice(entries, MOST + 1)]
         paths = signature_paths((f"{FOLDER}/{name}" for name in names), str(path))
-        return {each: read_regular(path / each, MAX_BYTES, within=path) for each in paths}
+        signatures: dict[str, bytes] = {}
+        left = MAX_BYTES
+        for each in paths:
+            signatures[each] = read_regular(path / each, left, within=path)
+            left -= len(signatures[each])
+        return signatures
     except OSError as error:
         raise BundleError(
             "E606",

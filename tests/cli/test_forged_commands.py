@@ -23,7 +23,7 @@ from tffc.assurance.proof.prove import Answer, Proof
 from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import read_bundle, write_bundle
 from tffc.cli.application import COMMANDS
-from tffc.support.errors import TffcError, ValidationError
+from tffc.support.errors import TffcError, TrustError, ValidationError
 
 DATA = "csv:readings.csv?client=client&columns=reading"
 
@@ -184,6 +184,26 @@ def test_methods_refuse(here: pathlib.Path, method: str) -> None:
         with pytest.raises(ValidationError) as refused:
             METHODS[method](bundle)
         assert refused.value.code == "E902"
+
+
+RUN_BY_METHODS: dict[str, Callable[[tff.CompiledBundle], object]] = {
+    "run": METHODS["run"],
+    "verify": METHODS["verify"],
+    "first_state": lambda bundle: bundle.first_state(),
+}
+"""The methods that run something of a bundle."""
+
+
+@pytest.mark.parametrize("method", RUN_BY_METHODS)
+def test_methods_mind_the_demands_of_the_machine(
+    here: pathlib.Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    (here / "node.yaml").write_text("keys: alice.pub\n")
+    monkeypatch.setenv("TFFC_DEMANDS", "node.yaml")
+    with pytest.raises(TrustError) as refused:
+        RUN_BY_METHODS[method](tff.load("good"))
+    assert refused.value.code == "E880"
+    assert refused.value.notes == ("signature: nobody has signed it",)
 
 
 def test_a_bundle_that_was_read_is_refused(here: pathlib.Path) -> None:

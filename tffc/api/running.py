@@ -13,7 +13,7 @@ from tffc.api.boundary import public
 from tffc.api.compiling import compiled
 from tffc.api.opened_bundles import (
     OpenedBundle,
-    name_of,
+    check_may_run,
     opened,
     or_missing_bundle,
     origin_of,
@@ -21,9 +21,7 @@ from tffc.api.opened_bundles import (
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import Source, round_of
 from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
-from tffc.assurance.audit.bundles import refuse_forged
 from tffc.backends.bundle.bundle import Bundle
-from tffc.deploy.demands import check_admitted, demands_of_machine
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
 from tffc.language.values.concrete import to_python
@@ -333,22 +331,6 @@ def _check_first(source: ClientSource) -> None:
             check(client)
 
 
-def _check_admitted(bundle: Bundle) -> None:
-    """Check that a bundle may run here: that the demands of the machine admit it, or if there are
-    none, that it is not forged.
-
-    Raises:
-      TrustError: the demands do not admit it.
-      ValidationError: its components compute something else than its program.
-    """
-    if demands_of_machine() is not None:
-        check_admitted(bundle, name_of(bundle))
-    elif not isinstance(bundle, OpenedBundle):
-        refuse_forged(bundle)
-    elif bundle.origin is None:
-        bundle.reading.check_not_forged()
-
-
 def _process(
     program: Process | Bundle | Source,
     form: str | None,
@@ -364,14 +346,13 @@ def _process(
     program = opened(program, form)
     allowed = read_kinds(allow_effects)
     if isinstance(program, OpenedBundle):
-        if not program.is_own:
-            _check_admitted(program)
+        check_may_run(program)
         if not allowed <= program.allow_effects:
             program = dataclasses.replace(program, allow_effects=allowed | program.allow_effects)
         process = program.process
         return process, WrittenTypes.of(process, origin_of(program).signature)
     if isinstance(program, Bundle):
-        _check_admitted(program)
+        check_may_run(program)
         process = Process(program, allowed)
         return process, WrittenTypes.of(process, None)
     with or_missing_bundle(program):

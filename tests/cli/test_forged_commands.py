@@ -240,6 +240,21 @@ def test_what_is_not_decided_runs(
     assert run("run", *REFUSED["run"][0][1:], "good").code == 0
 
 
+def test_demands_may_leave_the_proof_out(
+    run: Run, here: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As whoever has compiled a program with impure duplicates needs it."""
+    refused = run("run", *REFUSED["run"][0])
+    assert refused.stderr.endswith(
+        " = help: compile the program again; if it is meant to, as with impure duplicates, run it "
+        "with demands that have 'proof: false'\n"
+    )
+    (here / "demands.yaml").write_text("proof: false\n")
+    assert run("run", *REFUSED["run"][0], "--demands", "demands.yaml").code == 0
+    monkeypatch.setenv("TFFC_DEMANDS", "demands.yaml")
+    METHODS["run"](tff.load("forged"))
+
+
 def test_a_forged_bundle_can_be_revoked(run: Run, here: pathlib.Path) -> None:
     words = ("approve", "forged", "--key", "alice", "--store", "store", "--revoke")
     assert run(*words).code == 0

@@ -190,8 +190,8 @@ def check_may_run(bundle: Bundle) -> None:
     if demands_of_machine() is not None:
         check_admitted_here(bundle)
     elif not isinstance(bundle, OpenedBundle):
-        from tffc.assurance.audit.bundles import refuse_forged
+        from tffc.assurance.audit.bundles import read_for_audit
 
-        refuse_forged(bundle)
+        read_for_audit(bundle).check_may_run()
     elif bundle.origin is None:
-        bundle.reading.check_not_forged()
+        bundle.reading.check_may_run()

@@ -126,10 +126,10 @@ def read_runnable(
 
 def _refuse_forged(source: str, bundle: Bundle) -> None:
     # Imported late: programs do without the prover and the audit.
-    from tffc.assurance.audit.bundles import refuse_forged
+    from tffc.assurance.audit.bundles import read_for_audit
 
     step(f"proving {source}")
-    refuse_forged(bundle)
+    read_for_audit(bundle).check_may_run()
 
 
 def _check_admitted(source: str, bundle: Bundle, demands: pathlib.Path) -> None:

@@ -24,6 +24,11 @@ from tffc.runtime.effects.consent import find_outside
 from tffc.support.errors import TffcError, WireError
 
 
+RUN_ANYWAY = (
+    "if it is meant to, as with impure duplicates, run it with demands that have 'proof: false'"
+)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
     """The program that stands for a bundle in audits.
@@ -53,6 +58,16 @@ class Reading:
           ValidationError: they do.
         """
         if self.error is not None and self.is_forged:
+            raise self.error
+
+    def check_may_run(self) -> None:
+        """Check the same before rounds run, which demands may leave out.
+
+        Raises:
+          ValidationError: they do.
+        """
+        if self.error is not None and self.is_forged:
+            self.error.help = f"compile the program again; {RUN_ANYWAY}"
             raise self.error
 
     def answer(self) -> dict[str, Any]:

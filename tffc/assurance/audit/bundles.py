@@ -23,7 +23,6 @@ from tffc.language.nodes import Node
 from tffc.runtime.effects.consent import find_outside
 from tffc.support.errors import TffcError, WireError
 
-
 RUN_ANYWAY = (
     "if it is meant to, as with impure duplicates, run it with demands that have 'proof: false'"
 )

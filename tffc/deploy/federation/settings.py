@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 import pathlib
 from collections.abc import Callable, Mapping
@@ -234,12 +235,13 @@ class NodeSettings:
         they take `data` and `out` from the configuration of the run.
 
         Raises:
-          LanguageValueError: an entry is invalid.
+          LanguageValueError: an entry is invalid, or almost one that guards the node.
         """
         if "partition-id" in config and "data" not in config:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
             config = {**shared, **config}
         what = "the node's configuration"
+        _check_guards(what, config)
         settings = _read(cls, what, config)
         if not settings.data:
             raise LanguageValueError(
@@ -253,6 +255,31 @@ class NodeSettings:
             expected = "a number below num-partitions, which is there too"
             raise _wrong("partition-id", what, config, expected)
         return settings
+
+
+GUARDS = "policy", "demands", "known", "least-participants"
+"""The entries without which a node takes part in more."""
+
+SIMILAR = 0.8
+"""How similar to one of these another entry may be, from 0 to 1."""
+
+
+def _check_guards(what: str, config: Config) -> None:
+    """Check that no entry is a misspelt guard; other apps of the node may have other entries.
+
+    Raises:
+      LanguageValueError: one is.
+    """
+    known = {field.name.replace("_", "-") for field in dataclasses.fields(NodeSettings)}
+    for name in config.keys() - known:
+        meant = difflib.get_close_matches(name, GUARDS, 1, SIMILAR)
+        if meant:
+            raise LanguageValueError(
+                "E766",
+                f"{name!r} in {what} is not an entry",
+                notes=("without it the node would take part in more",),
+                help=f"did you mean {meant[0]!r}?",
+            )
 
 
 def _read(kind: type[T], what: str, config: Config) -> T:

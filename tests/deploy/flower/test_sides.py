@@ -244,8 +244,9 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What Flower's log writes, where logs are JSON."""
     monkeypatch.setenv("TFFC_LOG", "json")
     flower, stream = logging.getLogger("flwr"), io.StringIO()
-    monkeypatch.setattr(flower, "handlers", [logging.StreamHandler(stream)])
-    monkeypatch.setattr(flower, "level", logging.INFO)
+    (console,) = flower.handlers
+    monkeypatch.setattr(flower, "handlers", [type(console)(stream=stream)])
+    flower.handlers[0].setLevel(logging.INFO)
     return stream
 
 

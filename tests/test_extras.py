@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.processes import ROOT
+from tffc.deploy.nvflare.job_folder import CONTROLLER, EXECUTOR
 
 pytestmark = pytest.mark.long
 
@@ -120,7 +121,7 @@ NVFLARE = f"""\
 {COMPILE}
 tffc export mean --to nvflare -o job
 mkdir -p workspace/local
-echo '{{"class_allow_list": ["tffc.deploy.nvflare."]}}' > workspace/local/resources.json
+echo '{{"class_allow_list": ["{CONTROLLER}", "{EXECUTOR}"]}}' > workspace/local/resources.json
 echo "{{\\"data\\": \\"$PWD/examples/temperature/sensors\\"}}" > workspace/local/tffc.json
 nvflare simulator -w workspace -n 2 -t 2 job
 tffc show workspace/server/simulate_job/tffc

@@ -21,7 +21,7 @@ from tffc.api import (
     verification,
 )
 from tffc.api.boundary import public
-from tffc.api.opened_bundles import OpenedBundle, origin_of
+from tffc.api.opened_bundles import OpenedBundle, check_admitted_here, origin_of
 from tffc.api.pages import HtmlPage
 from tffc.api.programs import Source, program_of, round_of
 from tffc.api.proofs import BundleProof
@@ -51,7 +51,9 @@ class CompiledBundle(OpenedBundle):
           BundleError: the bundle does not say how the state begins.
           ConsentError: it has an effect that is not allowed.
           ExecutionError: making the state fails.
+          TrustError: the demands of this machine do not admit the bundle.
         """
+        check_admitted_here(self)
         types = WrittenTypes.of(self.process, origin_of(self).signature)
         return to_python(self.process.first_state().value, types.state)
 

@@ -11,8 +11,7 @@ from tffc.api.boundary import public
 from tffc.api.opened_bundles import opened
 from tffc.api.programs import Source, program_of
 from tffc.api.runs import FinishedRound, Run
-from tffc.assurance.audit.bundles import read_for_audit
-from tffc.assurance.proof.prove import Answer
+from tffc.assurance.audit.bundles import refuse_forged
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.export.kind import Exported, Exporter, OfComponents
 from tffc.deploy.export.signatures import missing
@@ -183,18 +182,6 @@ def models(
             remedy="partial",
         )
     return exported
-
-
-def refuse_forged(bundle: Bundle) -> None:
-    """Check that the components of a bundle do not compute something else than its program.
-
-    Raises:
-      ValidationError: they do.
-      FormError: they are not those of the form.
-    """
-    reading = read_for_audit(bundle)
-    if reading.error is not None and reading.proof.answer is Answer.DIFFERENT:
-        raise reading.error
 
 
 def read_whole(path: pathlib.Path) -> StatePart:

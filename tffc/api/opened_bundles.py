@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Self
 
 from tffc.api.programs import TEXTS, Program, Source, program_of
 from tffc.backends.bundle.bundle import Bundle, read_bundle
+from tffc.deploy.demands import check_admitted, demands_of_machine
 from tffc.language.nodes import Node
 from tffc.support.errors import LanguageValueError, LoadError
 from tffc.support.guards import is_path
 
 if TYPE_CHECKING:
+    from tffc.assurance.audit.bundles import Reading
     from tffc.runtime.engines.process import Process
 
 
@@ -132,6 +134,18 @@ class OpenedBundle(Bundle):
         return self.origin is not None and self.origin.allow_effects is None
 
     @functools.cached_property
+    def reading(self) -> Reading:
+        """The program that stands for the bundle in audits, with the answer of the prover.
+
+        Raises:
+          FormError: the components are not those of the form.
+        """
+        # Imported late, like the process: most of what reads programs proves nothing.
+        from tffc.assurance.audit.bundles import read_for_audit
+
+        return read_for_audit(self)
+
+    @functools.cached_property
     def process(self) -> Process:
         """The bundle ready to run.
 
@@ -152,3 +166,32 @@ def origin_of(bundle: Bundle) -> Program:
             return bundle.origin
         return Program(bundle.computation, allow_effects=bundle.allow_effects)
     return Program(bundle.computation)
+
+
+def check_admitted_here(bundle: Bundle) -> None:
+    """Check that the demands of this machine, if it has any, admit a bundle that was not compiled
+    in this process from the user's own code.
+
+    Raises:
+      TrustError: they do not.
+    """
+    if not (isinstance(bundle, OpenedBundle) and bundle.is_own):
+        check_admitted(bundle, name_of(bundle))
+
+
+def check_may_run(bundle: Bundle) -> None:
+    """Check that the rounds of a bundle may run here: that the demands of this machine admit it,
+    or if it has none, that a bundle from elsewhere is not forged.
+
+    Raises:
+      TrustError: the demands do not admit it.
+      ValidationError: its components compute something else than its program.
+    """
+    if demands_of_machine() is not None:
+        check_admitted_here(bundle)
+    elif not isinstance(bundle, OpenedBundle):
+        from tffc.assurance.audit.bundles import read_for_audit
+
+        read_for_audit(bundle).check_may_run()
+    elif bundle.origin is None:
+        bundle.reading.check_may_run()

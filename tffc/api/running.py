@@ -13,7 +13,7 @@ from tffc.api.boundary import public
 from tffc.api.compiling import compiled
 from tffc.api.opened_bundles import (
     OpenedBundle,
-    name_of,
+    check_may_run,
     opened,
     or_missing_bundle,
     origin_of,
@@ -22,7 +22,6 @@ from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import Source, round_of
 from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
 from tffc.backends.bundle.bundle import Bundle
-from tffc.deploy.demands import check_admitted
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
 from tffc.language.values.concrete import to_python
@@ -347,14 +346,13 @@ def _process(
     program = opened(program, form)
     allowed = read_kinds(allow_effects)
     if isinstance(program, OpenedBundle):
-        if not program.is_own:
-            check_admitted(program, name_of(program))
+        check_may_run(program)
         if not allowed <= program.allow_effects:
             program = dataclasses.replace(program, allow_effects=allowed | program.allow_effects)
         process = program.process
         return process, WrittenTypes.of(process, origin_of(program).signature)
     if isinstance(program, Bundle):
-        check_admitted(program, name_of(program))
+        check_may_run(program)
         process = Process(program, allowed)
         return process, WrittenTypes.of(process, None)
     with or_missing_bundle(program):

@@ -7,7 +7,7 @@ from typing import Any
 
 from tffc.api.boundary import public
 from tffc.api.compiling import pipeline_of
-from tffc.api.opened_bundles import opened, origin_of
+from tffc.api.opened_bundles import check_admitted_here, opened, origin_of
 from tffc.api.programs import Program, Source, program_of, round_of
 from tffc.api.progress import progress_of
 from tffc.assurance.validation.arguments import usual_trials
@@ -55,6 +55,7 @@ def verify(
     source = opened(source, form)
     components = None
     if isinstance(source, Bundle):
+        check_admitted_here(source)
         if passes is not None:
             raise LanguageValueError(
                 "E706", "passes do not run on a bundle", help="leave them out, or give the program"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tffc.assurance.audit import bundles
 from tffc.assurance.audit.bundles import Reading, read_for_audit
-from tffc.assurance.proof.prove import Answer
 from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.output import say
 from tffc.cli.progress import step
@@ -40,9 +40,6 @@ def refuse_forged(source: str, bundle: Bundle) -> None:
       FormError: they are not those of the form.
     """
     step(f"proving {source}")
-    reading = read_for_audit(bundle)
-    if reading.error is None:
-        return
-    if reading.proof.answer is Answer.DIFFERENT:
-        raise reading.error
-    say(f"warning: {printable(source)}: {printable(reading.error.message)}")
+    reading = bundles.refuse_forged(bundle)
+    if reading.error is not None:
+        say(f"warning: {printable(source)}: {printable(reading.error.message)}")

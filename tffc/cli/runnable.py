@@ -91,6 +91,7 @@ def read_runnable(
     `demands`, or those of the machine, only a bundle that they admit is returned.
 
     Raises:
+      ValidationError: the components of the bundle compute something else than its program.
       TrustError: the demands do not admit it, or it is a program.
       click.UsageError: a form is given, and `source` is a bundle.
       TffcError: there is neither bundle nor program, or it cannot be compiled.
@@ -100,7 +101,9 @@ def read_runnable(
     if os.path.isdir(source):
         step(f"reading {source}")
         bundle = read_bundle(pathlib.Path(source))
-        if demands is not None:
+        if demands is None:
+            _refuse_forged(source, bundle)
+        else:
             _check_admitted(source, bundle, demands)
         return Runnable(bundle, is_own=False, name=source)
     if demands is not None:
@@ -119,6 +122,14 @@ def read_runnable(
     bundle = _compiled(program, form)
     name = f"{source}:{program.name}" if program.passed_over else source
     return Runnable(bundle, is_own=program.allow_effects is None, name=name)
+
+
+def _refuse_forged(source: str, bundle: Bundle) -> None:
+    # Imported late: programs do without the prover and the audit.
+    from tffc.assurance.audit.bundles import read_for_audit
+
+    step(f"proving {source}")
+    read_for_audit(bundle).check_may_run()
 
 
 def _check_admitted(source: str, bundle: Bundle, demands: pathlib.Path) -> None:

@@ -17,14 +17,16 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 import tffc as tff
-from tests.assurance.trust.conftest import Site
+from tests.assurance.trust.conftest import Site, replaced, totals
+from tffc.assurance.trust import signing
 from tffc.assurance.trust.admission import check_claims
 from tffc.assurance.trust.claims import Findings
 from tffc.assurance.trust.envelopes import decode_signature, verified
 from tffc.assurance.trust.keys import open_signer, read_trusted
 from tffc.assurance.trust.statements import Statement, decode_statement
+from tffc.backends.bundle import signatures
 from tffc.backends.bundle.bundle import file_digests, read_bundle
-from tffc.support.errors import TrustError
+from tffc.support.errors import BundleError, TrustError
 
 KEYS = {
     "ed25519": ed25519.Ed25519PrivateKey.generate,
@@ -69,6 +71,92 @@ def test_others_can_verify_it(site: Site) -> None:
     names = {subject["name"] for subject in statement["subject"]}
     assert {"computation.pb", "components/work.pb", "manifest.json"} <= names
     assert statement["predicate"]["proof"] == {"answer": "proved", "prover": 6}
+
+
+def test_a_short_key(site: Site) -> None:
+    """A key that somebody else may find can neither sign nor be trusted."""
+    key = rsa.generate_private_key(65537, 1024)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (site.folder / "short").write_bytes(pem)
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    (site.folder / "trusted" / "short.pub").write_bytes(public)
+    reason = "RSA keys of less than 2048 bits are too short"
+    with pytest.raises(TrustError) as caught:
+        tff.trust.sign(site.bundle, site.key("short"))
+    assert caught.value.code == "E882"
+    assert caught.value.message.endswith(f"short holds no private key that signs: {reason}")
+    with pytest.raises(TrustError) as caught:
+        tff.trust.admit(site.bundle, site.demands)
+    assert caught.value.message.endswith(f"short.pub holds no public key that signs: {reason}")
+
+
+ENCODINGS = [
+    (Encoding.PEM, PublicFormat.SubjectPublicKeyInfo, "pem"),
+    (Encoding.PEM, PublicFormat.PKCS1, "pem"),
+    (Encoding.OpenSSH, PublicFormat.OpenSSH, "pub"),
+]
+
+
+def test_a_key_in_several_files_counts_once(site: Site) -> None:
+    key = rsa.generate_private_key(65537, 2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (site.folder / "one").write_bytes(pem)
+    (site.folder / "keys").mkdir()
+    for number, (encoding, format, suffix) in enumerate(ENCODINGS):
+        content = key.public_key().public_bytes(encoding, format)
+        (site.folder / "keys" / f"{number}.{suffix}").write_bytes(content)
+    for name in ("one", "two", "three"):
+        tff.trust.sign(site.bundle, site.key("one"), name=name)
+    assert list(tff.trust.verify_signature(site.bundle, site.folder / "keys").names) == ["0"]
+
+
+def test_what_is_signed_is_what_was_proved(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another bundle in the place of the one that was read is not signed by that."""
+    site.signature.unlink()
+
+    def exchange(folder: pathlib.Path) -> dict[str, str]:
+        totals(replaced).save(folder, replace=True)
+        return file_digests(folder)
+
+    monkeypatch.setattr(signing, "file_digests", exchange)
+    monkeypatch.setattr(signing, "_check_texts", lambda bundle, files: None)
+    tff.trust.sign(site.bundle, site.key("alice"))
+    monkeypatch.undo()
+    signers = tff.trust.verify_signature(site.bundle, site.folder / "trusted")
+    assert list(signers.names) == []
+    assert "components/update.pb is not the file that was signed" in signers.refusals[0]
+
+
+def test_the_bytes_of_all_signatures_are_limited(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signatures, "MAX_BYTES", site.signature.stat().st_size + 10)
+    assert read_bundle(site.bundle).signatures
+    (site.signature.parent / "more.sigstore.json").write_bytes(bytes(11))
+    with pytest.raises(BundleError) as caught:
+        read_bundle(site.bundle)
+    assert caught.value.message.endswith("it has more than 10 bytes")
+
+
+@pytest.mark.parametrize("content", ["", "alice.sigstore.json"])
+def test_signatures_in_a_folder_elsewhere(site: Site, content: str) -> None:
+    """Whoever signs a stranger's bundle would write where the stranger says."""
+    site.signature.unlink()
+    site.signature.parent.rmdir()
+    elsewhere = site.folder / "elsewhere"
+    elsewhere.mkdir()
+    if content:
+        (elsewhere / content).write_text("mine")
+    site.signature.parent.symlink_to(elsewhere)
+    for act in (
+        lambda: tff.trust.sign(site.bundle, site.key("alice"), name="new"),
+        lambda: tff.trust.admit(site.bundle, site.demands),
+    ):
+        with pytest.raises(BundleError) as caught:
+            act()
+        assert caught.value.code == "E606"
+        assert caught.value.message.endswith(f"it is a link to {elsewhere}, outside of its folder")
+    assert [path.read_text() for path in elsewhere.iterdir()] == ["mine"] * bool(content)
 
 
 def test_a_key_of_no_kind_that_signs(site: Site) -> None:

@@ -161,3 +161,16 @@ def test_what_nobody_foresaw(process: Process) -> None:
     reply = answered(make_node(process.bundle, Defective([0]), log), request_for(process))
     assert (reply.error, reply.totals, np.ndim(reply.clients)) == ("E772", None, 0)
     assert log == ["KeyError: 'a defect'"]
+
+
+class Lying(Values):
+    """Clients whose reading fails with the text of somebody else."""
+
+    def read(self, client: str) -> Any:
+        raise RuntimeError("x\n2026-01-01 admitted the app \x1b[31m\u202e")
+
+
+def test_what_nobody_foresaw_is_one_line_of_the_log(process: Process) -> None:
+    log: list[str] = []
+    answered(make_node(process.bundle, Lying([0]), log), request_for(process))
+    assert log == ["RuntimeError: x\\n2026-01-01 admitted the app \\x1b[31m\\u202e"]

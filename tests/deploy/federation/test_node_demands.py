@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 
 import numpy as np
@@ -10,14 +11,18 @@ import pytest
 
 import tffc as tff
 from tests.assurance.trust.conftest import Site, site
-from tests.deploy.federation.nodes import make_node
+from tests.deploy.federation.nodes import Together, make_node
 from tests.deploy.federation.test_node import answered
 from tests.runtime.engines.sources import Values
 from tffc.backends.bundle.bundle import decode_bundle, read_bundle
+from tffc.deploy.federation.engine import FederationEngine
 from tffc.deploy.federation.messages import Record, Request, program_digest
 from tffc.deploy.federation.node import Node
+from tffc.deploy.federation.serving import serve_rounds
+from tffc.deploy.federation.settings import RunSettings
 from tffc.deploy.flower.bundle_file import decode_bundle_file, encode_bundle_file
 from tffc.runtime.engines.process import Process
+from tffc.support.errors import TrustError
 
 __all__ = ["site"]
 
@@ -76,6 +81,23 @@ def test_a_revocation_counts_from_the_next_message(site: Site, process: Process)
     assert "it was revoked by bob" in log[1]
 
 
+@pytest.mark.parametrize("kind", ["folder", "FIFO", "large"])
+def test_a_revocation_that_cannot_be_read_counts_too(
+    site: Site, process: Process, kind: str
+) -> None:
+    node = node_of(process, [], site)
+    assert answered(node, request_for(process)).error == ""
+    (approval,) = site.approvals.glob("*/*")
+    revocation = approval.with_name("bob.revoked.sigstore.json")
+    if kind == "folder":
+        revocation.mkdir()
+    elif kind == "FIFO":
+        os.mkfifo(revocation)
+    else:
+        revocation.write_bytes(bytes(2**20 + 1))
+    assert answered(node, request_for(process)).error == "E880"
+
+
 def test_a_key_that_is_removed_counts_from_the_next_message(site: Site, process: Process) -> None:
     node = node_of(process, [], site)
     assert answered(node, request_for(process)).error == ""
@@ -94,3 +116,17 @@ def test_demands_of_the_machine(
 def test_the_policy_of_the_demands_has_the_least_clients(site: Site, process: Process) -> None:
     (site.folder / "policy.yaml").write_text("least-clients: 4\n")
     assert answered(node_of(process, [], site), request_for(process)).error == "E746"
+
+
+def test_a_server_minds_the_demands_of_its_machine(
+    site: Site, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its part of a stranger's bundle would run there, like that of the nodes elsewhere."""
+    monkeypatch.setenv("TFFC_DEMANDS", str(site.demands))
+    settings = RunSettings(min_nodes=1, min_replies=1)
+    unsigned = Process(dataclasses.replace(process.bundle, signatures={}))
+    engine = FederationEngine(unsigned, Together({}), settings, [].append)
+    with pytest.raises(TrustError) as refused:
+        next(serve_rounds(engine, settings, [].append, "a federation"))
+    assert refused.value.code == "E880"
+    assert refused.value.notes == ("signature: nobody has signed it",)

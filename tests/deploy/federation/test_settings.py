@@ -155,3 +155,26 @@ def test_what_a_node_demands_of_masked_sums() -> None:
     settings = NodeSettings.read(config, {"least-participants": 2, "memory": "/elsewhere"})
     assert (settings.least_participants, settings.memory) == (10, pathlib.Path("/kept"))
     assert NodeSettings.read({"data": "d"}, {}).least_participants == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("polcy", "policy"),
+        ("Policy", "policy"),
+        ("demand", "demands"),
+        ("least_participants", "least-participants"),
+        ("knwon", "known"),
+    ],
+)
+def test_a_misspelt_guard_of_a_node(name: str, meant: str) -> None:
+    assert refusal(LanguageValueError, NodeSettings.read, {"data": "/d", name: "/p"}, {}) == (
+        f"{name!r} in the node's configuration is not an entry [E766]\n"
+        "  note: without it the node would take part in more\n"
+        f"  help: did you mean {meant!r}?"
+    )
+
+
+@pytest.mark.parametrize("name", ["dataset", "model", "policies-of-others", "num_partitions"])
+def test_entries_of_other_apps_at_a_node(name: str) -> None:
+    assert NodeSettings.read({"data": "/d", name: "x"}, {}) == NodeSettings(data="/d")

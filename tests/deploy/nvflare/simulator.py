@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 
 from tests.processes import ENVIRONMENT
+from tffc.deploy.nvflare.job_folder import CONTROLLER, EXECUTOR
 
 PYTHON = os.environ.get("TFFC_NVFLARE_PYTHON") or sys.executable
 """The interpreter with NVFlare and what tffc needs."""
@@ -32,7 +33,7 @@ class Simulation:
         self.job = job
         self.local = folder / "workspace" / "local"
         self.local.mkdir(parents=True)
-        self.allow("tffc.deploy.nvflare.")
+        self.allow(CONTROLLER, EXECUTOR)
 
     @property
     def run_folder(self) -> pathlib.Path:

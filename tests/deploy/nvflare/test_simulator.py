@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import re
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,20 +189,54 @@ def test_secure_sums(tmp_path: pathlib.Path, numbers: pathlib.Path, way: str) ->
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_site_may_refuse(tmp_path: pathlib.Path, numbers: pathlib.Path) -> None:
-    """By its policy; the server learns the code alone, and the job fails."""
+@pytest.mark.parametrize(
+    ("entry", "content", "code", "text"),
+    [
+        (
+            "policy",
+            "protection: secure\n",
+            "E776",
+            "a round of the program goes beyond the node's policy [E776]",
+        ),
+        ("demands", "policy: secure.yaml\n", "E880", "policy REFUSED (protection: "),
+    ],
+)
+def test_a_site_may_refuse(
+    tmp_path: pathlib.Path, numbers: pathlib.Path, entry: str, content: str, code: str, text: str
+) -> None:
+    """By its policy or demands; the server learns the code alone, and the job fails."""
+    (tmp_path / "secure.yaml").write_text("protection: secure\n")
     (tmp_path / "secure.py").write_text(SECURE)
-    (tmp_path / "policy.yaml").write_text("protection: secure\n")
+    (tmp_path / "entry.yaml").write_text(content)
     config = {"attempts": 1, "pause": 0, "secure_sums": "open"}
     _, simulated = simulation(tmp_path, str(tmp_path / "secure.py:total"), **config)
-    simulated.set_sites({"data": str(numbers), "policy": str(tmp_path / "policy.yaml")})
+    simulated.set_sites({"data": str(numbers), entry: str(tmp_path / "entry.yaml")})
     ran = simulated.start(2)
     assert ran.returncode != 0
     server = (tmp_path / "workspace" / "server" / "log.txt").read_text()
-    assert "site-1 does not take part: E776, " in server
+    assert f"site-1 does not take part: {code}, " in server
     assert "0 of 2 nodes answered in round 1, and 2 are needed" in server
     site = (tmp_path / "workspace" / "site-1" / "log.txt").read_text()
-    assert "a round of the program goes beyond the node's policy [E776]" in site
+    assert text in site
+    assert text not in server
+
+
+def test_a_site_refuses_a_job_with_a_forged_bundle(
+    tmp_path: pathlib.Path, numbers: pathlib.Path
+) -> None:
+    """Export refuses it, so whoever submits the job writes it there."""
+    (tmp_path / "secure.py").write_text(SECURE)
+    config = {"attempts": 1, "pause": 0, "secure_sums": "open"}
+    bundle, simulated = simulation(tmp_path, str(tmp_path / "secure.py:total"), **config)
+    (tmp_path / "other.py").write_text(SECURE.replace("state + value", "state - value"))
+    other = tffc.compile(str(tmp_path / "other.py:total"), "mapreduce")
+    forged = dataclasses.replace(bundle, components=other.components)
+    forged.save(simulated.job / "app" / "bundle", replace=True)
+    (tmp_path / "demands.yaml").write_text("proof: true\n")
+    simulated.set_sites({"data": str(numbers), "demands": str(tmp_path / "demands.yaml")})
+    assert simulated.start(2).returncode != 0
+    site = (tmp_path / "workspace" / "site-1" / "log.txt").read_text()
+    assert "proof REFUSED (the form mapreduce computes something else than the program" in site
 
 
 def test_what_is_not_allowed_does_not_run(tmp_path: pathlib.Path, numbers: pathlib.Path) -> None:
@@ -214,12 +250,23 @@ def test_what_is_not_allowed_does_not_run(tmp_path: pathlib.Path, numbers: pathl
     assert "is not in allow_list" in ran.stdout
 
 
-def test_a_wrong_configuration_ends_the_job(tmp_path: pathlib.Path, numbers: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (
+            {"rounds": 0},
+            "'rounds' in the run configuration is 0, expected a number from 1 on [E766]",
+        ),
+        ({"out": "/elsewhere"}, "the server does not let runs keep their folder in '/elsewhere'"),
+        ({"allow_effects": "files"}, "the server does not let bundles have these effects: files"),
+    ],
+)
+def test_a_wrong_configuration_ends_the_job(
+    tmp_path: pathlib.Path, numbers: pathlib.Path, config: dict[str, Any], text: str
+) -> None:
     (tmp_path / "secure.py").write_text(SECURE)
-    _, simulated = simulation(tmp_path, str(tmp_path / "secure.py:total"), rounds=0)
+    _, simulated = simulation(tmp_path, str(tmp_path / "secure.py:total"), **config)
     simulated.set_sites({"data": str(numbers)})
     ran = simulated.start(2)
     assert ran.returncode != 0
-    assert (
-        "'rounds' in the run configuration is 0, expected a number from 1 on [E766]" in ran.stdout
-    )
+    assert text in ran.stdout

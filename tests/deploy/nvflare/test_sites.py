@@ -12,7 +12,7 @@ import pytest
 from tests.refusals import refusal
 from tffc.deploy.federation.settings import NodeSettings, RunSettings
 from tffc.deploy.nvflare.job_folder import SHOWN
-from tffc.deploy.nvflare.sites import SITE_FILE, read_run_settings, read_site_settings
+from tffc.deploy.nvflare.sites import SERVER_FILE, SITE_FILE, read_run_settings, read_site_settings
 from tffc.support.errors import LanguageValueError
 
 TABLES = "  help: docs/nvflare.md has tables of all entries"
@@ -27,17 +27,66 @@ def write(folder: pathlib.Path, **entries: object) -> pathlib.Path:
 
 def test_a_run(tmp_path: pathlib.Path) -> None:
     config = {"rounds": 3, "min-nodes": 4, "out": "", "secure-sums": "masked"}
-    assert read_run_settings(config, tmp_path) == RunSettings(
+    assert read_run_settings(config, tmp_path, tmp_path) == RunSettings(
         rounds=3, min_nodes=4, out=tmp_path, secure_sums="masked"
     )
-    settings = read_run_settings({"out": "/runs/1", "resume": True}, tmp_path)
-    assert settings == RunSettings(out=pathlib.Path("/runs/1"), resume=True)
+
+
+def serve(folder: pathlib.Path, **entries: str) -> pathlib.Path:
+    """Write the configuration of the server."""
+    allowed = {name.replace("_", "-"): value for name, value in entries.items()}
+    (folder / SERVER_FILE).write_text(json.dumps(allowed))
+    return folder
+
+
+@pytest.mark.parametrize("out", ["1", "a/1", "ABSOLUTE", "a/../1"])
+def test_a_run_in_the_folder_that_the_server_gives_to_runs(
+    tmp_path: pathlib.Path, out: str
+) -> None:
+    runs = tmp_path / "runs"
+    serve(tmp_path, out=str(runs), allow_effects="files, python")
+    config = {"out": out.replace("ABSOLUTE", f"{runs}/1"), "resume": True}
+    settings = read_run_settings({**config, "allow-effects": "files"}, tmp_path, tmp_path)
+    place = runs / ("a/1" if out == "a/1" else "1")
+    assert settings == RunSettings(out=place, resume=True, allow_effects=frozenset({"files"}))
+
+
+@pytest.mark.parametrize("out", ["/runs/1", "../1", "a/../../1", ".", "link/1", "link"])
+@pytest.mark.parametrize("gives", [True, False])
+def test_a_run_elsewhere_at_the_server(tmp_path: pathlib.Path, out: str, gives: bool) -> None:
+    """Whoever submits a job would write, and read with `resume`, what the server's process can."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "link").symlink_to(tmp_path)
+    serve(tmp_path, **({"out": str(tmp_path / "runs")} if gives else {}))
+    assert refusal(LanguageValueError, read_run_settings, {"out": out}, tmp_path, tmp_path) == (
+        f"the server does not let runs keep their folder in {out!r} [E766]\n"
+        "  help: leave 'out' out, or name a folder in the one that the operator of the server "
+        "gives to runs"
+    )
+
+
+@pytest.mark.parametrize("allowed", ["", "network"])
+def test_effects_that_the_server_does_not_allow(tmp_path: pathlib.Path, allowed: str) -> None:
+    """A job without code of its own must not get to run some by a bundle."""
+    serve(tmp_path, allow_effects=allowed)
+    config = {"allow-effects": "network,python,files" if allowed else "python,files"}
+    assert refusal(LanguageValueError, read_run_settings, config, tmp_path, tmp_path) == (
+        "the server does not let bundles have these effects: files, python [E766]\n"
+        "  help: the operator of the server allows them, and not who submits a run"
+    )
+
+
+def test_a_configuration_of_the_server_that_is_none(tmp_path: pathlib.Path) -> None:
+    serve(tmp_path, effects="files")
+    assert refusal(LanguageValueError, read_run_settings, {}, tmp_path, tmp_path) == (
+        f"'effects' in {SERVER_FILE} is not an entry [E766]\n{TABLES}"
+    )
 
 
 def test_the_entries_of_a_job_are_those_of_a_run(tmp_path: pathlib.Path) -> None:
     usual = RunSettings()
     config = {name: getattr(usual, name.replace("-", "_")) for name in SHOWN}
-    assert read_run_settings(config, tmp_path) == RunSettings(out=tmp_path)
+    assert read_run_settings(config, tmp_path, tmp_path) == RunSettings(out=tmp_path)
 
 
 WRONG: Mapping[str, tuple[Mapping[str, object], str]] = {
@@ -61,14 +110,15 @@ WRONG: Mapping[str, tuple[Mapping[str, object], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_run(tmp_path: pathlib.Path, case: str) -> None:
     config, text = WRONG[case]
-    assert refusal(LanguageValueError, read_run_settings, config, tmp_path) == text
+    assert refusal(LanguageValueError, read_run_settings, config, tmp_path, tmp_path) == text
 
 
 def test_a_site(tmp_path: pathlib.Path) -> None:
-    write(tmp_path, data="/clients", policy="/policy.yaml", skip_bad_clients=True)
+    write(tmp_path, data="/clients", policy="/p.yaml", demands="/d.yaml", skip_bad_clients=True)
     assert read_site_settings(tmp_path, "ward", ()) == NodeSettings(
         data="/clients",
-        policy=pathlib.Path("/policy.yaml"),
+        policy=pathlib.Path("/p.yaml"),
+        demands=pathlib.Path("/d.yaml"),
         skip_bad_clients=True,
         name="ward",
     )

@@ -23,6 +23,10 @@ from tffc.language.nodes import Node
 from tffc.runtime.effects.consent import find_outside
 from tffc.support.errors import TffcError, WireError
 
+RUN_ANYWAY = (
+    "if it is meant to, as with impure duplicates, run it with demands that have 'proof: false'"
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
@@ -41,10 +45,47 @@ class Reading:
         """Whether the components are proved to compute the program in the bundle."""
         return self.proof.answer is Answer.PROVED
 
+    @property
+    def is_forged(self) -> bool:
+        """Whether the components compute something else than the program in the bundle."""
+        return self.proof.answer is Answer.DIFFERENT
+
+    def check_not_forged(self) -> None:
+        """Check that the components do not compute something else than the program.
+
+        Raises:
+          ValidationError: they do.
+        """
+        if self.error is not None and self.is_forged:
+            raise self.error
+
+    def check_may_run(self) -> None:
+        """Check the same before rounds run, which demands may leave out.
+
+        Raises:
+          ValidationError: they do.
+        """
+        if self.error is not None and self.is_forged:
+            self.error.help = f"compile the program again; {RUN_ANYWAY}"
+            raise self.error
+
     def answer(self) -> dict[str, Any]:
         """Return the answer of the prover, its version and its reason, as data for a report."""
         reason = None if self.error is None else self.error.message
         return {"answer": self.proof.answer.value, "prover": VERSION, "reason": reason}
+
+
+def refuse_forged(bundle: Bundle) -> Reading:
+    """Return what is read of a bundle, after checking that its components do not compute something
+    else than its program; they may be undecided.
+
+    Raises:
+      ValidationError: they do.
+      FormError: they are not those of the form, or do not fit each other.
+    """
+    reading = read_for_audit(bundle)
+    reading.check_not_forged()
+    return reading
 
 
 def read_for_audit(bundle: Bundle) -> Reading:

@@ -6,7 +6,6 @@ its proof and its audit are made again here, and the claims of the signature mus
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
 import hashlib
@@ -138,8 +137,12 @@ def basis_of(settings: AdmissionSettings, part: str, today: datetime.date) -> st
     for path in filter(None, [*paths, store and store / part]):
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         for file in files:
-            with contextlib.suppress(OSError):
-                content.update(tokens((file.name, read_regular(file, MAX_BASIS))))
+            # What cannot be read counts too: a revocation in a damaged file is one.
+            try:
+                read = read_regular(file, MAX_BASIS)
+            except OSError as error:
+                read = f"{type(error).__name__} {error.errno}".encode()
+            content.update(tokens((file.name, read)))
     return content.hexdigest()
 
 

@@ -124,6 +124,8 @@ def differences(
         yield f"it was made with prover {prover!r}, older than this one, {PROVER}"
     elif claimed.get("answer") != answer["answer"]:
         yield f"it claims the proof {claimed.get('answer')!r}, and here it is {answer['answer']!r}"
+    elif findings.reading.is_forged:
+        yield "it is about components that compute something else than the program"
 
 
 WORDS = {

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MAX_KEY = 2**16
 """The most bytes of a file with a key."""
 
+LEAST_BITS = 2048
+"""The least bits of an RSA key."""
+
 TOKEN = "hsm:"
 """The beginning of the name of a key in a PKCS#11 token: `hsm:2?label=TOKEN`, where 2 is the
 key's CKA_ID."""
@@ -73,6 +76,7 @@ def _file_signer(name: str, ask: Callable[[str], str | None]) -> Signer:
     content = _content(path, "private")
     key = _private_key(path, content, ask)
     try:
+        _check_strength(key.public_key())
         # The types that fit are the ones that securesystemslib knows.
         return CryptoSigner(key, SSlibKey.from_crypto(key.public_key()))
     except (ValueError, UnsupportedAlgorithmError) as error:
@@ -174,9 +178,23 @@ def _public_key(path: pathlib.Path) -> Key:
     content = _content(path, "public")
     load = load_pem_public_key if content.lstrip().startswith(b"-----") else load_ssh_public_key
     try:
-        return SSlibKey.from_crypto(load(content))
+        key = load(content)
+        _check_strength(key)
+        return SSlibKey.from_crypto(key)
     except Exception as error:  # noqa: BLE001 - whatever a stranger's file makes of it
         raise _unusable(path, "public", str(error)) from None
+
+
+def _check_strength(key: object) -> None:
+    """Check that a public key is not short; the curves that fit are none of short keys.
+
+    Raises:
+      ValueError: it is.
+    """
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    if isinstance(key, RSAPublicKey) and key.key_size < LEAST_BITS:
+        raise ValueError(f"RSA keys of less than {LEAST_BITS} bits are too short")
 
 
 def _content(path: pathlib.Path, side: str) -> bytes:

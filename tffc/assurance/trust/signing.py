@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import os
 import pathlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from tffc.assurance.audit.bundles import refuse_forged
 from tffc.assurance.audit.policy import PolicySource, policy_of
 from tffc.assurance.trust.admission import trusted_signers
 from tffc.assurance.trust.approvals import (
@@ -29,9 +31,9 @@ from tffc.assurance.trust.keys import (
 )
 from tffc.assurance.trust.statements import DIGEST
 from tffc.assurance.trust.subjects import clients_part, subjects_of
-from tffc.backends.bundle.bundle import file_digests, read_bundle
+from tffc.backends.bundle.bundle import Bundle, file_digests, read_bundle, text
 from tffc.backends.bundle.signatures import PATH, signature_path
-from tffc.support.errors import TrustError
+from tffc.support.errors import BundleError, TrustError
 from tffc.support.files import atomic
 
 Path = str | os.PathLike[str]
@@ -84,7 +86,8 @@ def sign(
     Raises:
       TrustError: there is no such key, or the name cannot be used.
       PolicyError: the bundle does not pass the policy.
-      TffcError: there is no bundle, or it cannot be audited.
+      ValidationError: its components compute something else than its program.
+      TffcError: there is no bundle, it cannot be audited, or a text is not that of its program.
     """
     folder = pathlib.Path(bundle)
     signer = None if key == KEYLESS else open_signer(key, password)
@@ -96,12 +99,34 @@ def sign(
             f"{name!r} cannot name a signature",
             help="use letters, digits and - _ . in the name",
         )
-    opened = read_bundle(folder)
+    opened, files = read_bundle(folder), file_digests(folder)
+    findings = Findings.of(opened)
+    findings.reading.check_not_forged()
+    _check_texts(opened, files)
     rules = None if policy is None else policy_of(policy)
-    statement = statement_of(Findings.of(opened), file_digests(folder), rules)
+    # What was proved and audited is signed, whatever has happened in the folder since.
+    statement = statement_of(findings, subjects_of(opened, files), rules)
     content = sign_keyless(statement) if signer is None else signed(statement, signer)
     _write(folder / path, content)
     return folder / path
+
+
+def _check_texts(bundle: Bundle, files: Mapping[str, str]) -> None:
+    """Check that the texts of a bundle, which nothing reads but people do, are those of its
+    programs; `files` are the SHA-256 of its files.
+
+    Raises:
+      BundleError: one is not.
+    """
+    texts = {f"{stem}.sexpr": text(program) for stem, program in bundle.programs().items()}
+    for path, own in texts.items():
+        if files.get(path) != hashlib.sha256(own.encode()).hexdigest():
+            raise BundleError(
+                "E606",
+                f"{path} of the bundle is not the text of its program",
+                notes=("whoever reads it would not see what runs",),
+                help="compile the program again with this version of tffc, and sign that",
+            )
 
 
 def name_of_key(key: str) -> str:
@@ -146,12 +171,15 @@ def approve(
 
     Raises:
       TrustError: there is no such key, or the name cannot be used.
+      ValidationError: its components compute something else than its program.
       TffcError: there is no bundle.
     """
-    text = os.fspath(bundle)
-    digest = (
-        text if DIGEST.fullmatch(text) else clients_part(read_bundle(pathlib.Path(text))).digest
-    )
+    digest = os.fspath(bundle)
+    if not DIGEST.fullmatch(digest):
+        opened = read_bundle(pathlib.Path(bundle))
+        if not revoke:
+            refuse_forged(opened)
+        digest = clients_part(opened).digest
     signer = None if key == KEYLESS else open_signer(key, password)
     statement = revocation_of(digest, reason) if revoke else approval_of(digest, reason, expires)
     path = approval_path(pathlib.Path(store), digest, name or name_of_key(key), revokes=revoke)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from tffc.support.errors import BundleError
-from tffc.support.files.reading import read_regular
+from tffc.support.files.reading import check_within, read_regular
 
 FOLDER = "signatures"
 
@@ -22,7 +22,7 @@ MOST = 64
 """The most signatures of a bundle."""
 
 MAX_BYTES = 2**26
-"""The most bytes of one; it lists the files of the bundle."""
+"""The most bytes of all of them; each lists the files of the bundle."""
 
 
 def signature_path(name: str) -> str:
@@ -55,17 +55,25 @@ def read_signatures(path: pathlib.Path) -> dict[str, bytes]:
     """Return the contents of the signatures of the bundle in a folder by their paths.
 
     Raises:
-      BundleError: one cannot be read, or is not a regular file in the folder.
+      BundleError: one cannot be read, or is not a regular file in the folder, or their own folder
+        is not in it.
     """
     folder = path / FOLDER
     if not folder.is_dir():
         return {}
-    with os.scandir(folder) as entries:
-        # The folder may be anything: no more is listed than a bundle may have.
-        names = [entry.name for entry in itertools.islice(entries, MOST + 1)]
-    paths = signature_paths((f"{FOLDER}/{name}" for name in names), str(path))
     try:
-        return {each: read_regular(path / each, MAX_BYTES, within=path) for each in paths}
+        # Whoever signs writes there.
+        check_within(folder, path)
+        with os.scandir(folder) as entries:
+            # The folder may be anything: no more is listed than a bundle may have.
+            names = [entry.name for entry in itertools.islice(entries, MOST + 1)]
+        paths = signature_paths((f"{FOLDER}/{name}" for name in names), str(path))
+        signatures: dict[str, bytes] = {}
+        left = MAX_BYTES
+        for each in paths:
+            signatures[each] = read_regular(path / each, left, within=path)
+            left -= len(signatures[each])
+        return signatures
     except OSError as error:
         raise BundleError(
             "E606",

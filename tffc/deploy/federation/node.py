@@ -55,6 +55,7 @@ from tffc.runtime.operations.counts import count_bytes, count_refusal
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.support.errors import ExecutionError, PolicyError, TffcError
 from tffc.support.guards import is_list, is_tuple
+from tffc.support.printable import printable
 
 
 class Node:
@@ -93,7 +94,7 @@ class Node:
             count_refusal(error.code)
             reply = refusal(error.code, request)
         except Exception as error:  # noqa: BLE001  (its text must not reach the server)
-            self._tell(f"{type(error).__name__}: {error}")
+            self._tell(printable(f"{type(error).__name__}: {error}"))
             count_refusal(UNFORESEEN)
             reply = refusal(UNFORESEEN, request)
         answer = reply.to_record()

@@ -6,9 +6,11 @@ import contextlib
 import time
 from collections.abc import Callable, Generator, Iterator
 
+from tffc.deploy.demands import check_admitted
 from tffc.deploy.federation.buffered import run_buffered_federation
 from tffc.deploy.federation.client_states import RECEIPT
 from tffc.deploy.federation.engine import FederationEngine
+from tffc.deploy.federation.messages import MASKED
 from tffc.deploy.federation.rounds import run_federation
 from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.data.identity import SourceIdentity
@@ -35,9 +37,12 @@ def serve_rounds(
     `kind` names the federation in the folder of the run, and `sleep` waits for seconds.
 
     Raises:
+      TrustError: the demands of the server's machine, if it has any, do not admit the bundle.
       TffcError: the folder is refused, or rounds cannot be run.
     """
     process = engine.process
+    is_masked = settings.secure_sums == MASKED
+    check_admitted(process.bundle, "the bundle of the run", are_masked=is_masked)
     with _outputs(process, settings, kind) as (state, receipts, save):
         buffering = settings.buffering
         if buffering is None:

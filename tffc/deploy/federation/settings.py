@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 import pathlib
 from collections.abc import Callable, Mapping
@@ -153,6 +154,50 @@ class RunSettings:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What the operator of a server lets runs of others do there: `out` is the folder in which they
+    may keep their folders, and `allow_effects` the effects that their bundles may have."""
+
+    out: _Path = None
+    allow_effects: _Effects = frozenset()
+
+    @classmethod
+    def read(cls, config: Config) -> ServerSettings:
+        """Parse the configuration of a server.
+
+        Raises:
+          LanguageValueError: an entry is invalid.
+        """
+        return _read(cls, "the server's configuration", config)
+
+    def check(self, run: RunSettings) -> RunSettings:
+        """Return the settings of a run, with its folder in that of the server.
+
+        Raises:
+          LanguageValueError: the server does not let it have its folder, or its effects.
+        """
+        lacking = sorted(run.allow_effects - self.allow_effects)
+        if lacking:
+            raise LanguageValueError(
+                "E766",
+                f"the server does not let bundles have these effects: {', '.join(lacking)}",
+                help="the operator of the server allows them, and not who submits a run",
+            )
+        if run.out is None:
+            return run
+        root = None if self.out is None else self.out.resolve()
+        folder = None if root is None else (root / run.out).resolve()
+        if root is None or folder is None or root not in folder.parents:
+            raise LanguageValueError(
+                "E766",
+                f"the server does not let runs keep their folder in {str(run.out)!r}",
+                help="leave 'out' out, or name a folder in the one that the operator of the server "
+                "gives to runs",
+            )
+        return dataclasses.replace(run, out=folder)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class NodeSettings:
     """The configuration of a node; entries are named like these fields, but with hyphens.
 
@@ -190,12 +235,13 @@ class NodeSettings:
         they take `data` and `out` from the configuration of the run.
 
         Raises:
-          LanguageValueError: an entry is invalid.
+          LanguageValueError: an entry is invalid, or almost one that guards the node.
         """
         if "partition-id" in config and "data" not in config:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
             config = {**shared, **config}
         what = "the node's configuration"
+        _check_guards(what, config)
         settings = _read(cls, what, config)
         if not settings.data:
             raise LanguageValueError(
@@ -209,6 +255,31 @@ class NodeSettings:
             expected = "a number below num-partitions, which is there too"
             raise _wrong("partition-id", what, config, expected)
         return settings
+
+
+GUARDS = "policy", "demands", "known", "least-participants"
+"""The entries without which a node takes part in more."""
+
+SIMILAR = 0.8
+"""How similar to one of these another entry may be, from 0 to 1."""
+
+
+def _check_guards(what: str, config: Config) -> None:
+    """Check that no entry is a misspelt guard; other apps of the node may have other entries.
+
+    Raises:
+      LanguageValueError: one is.
+    """
+    known = {field.name.replace("_", "-") for field in dataclasses.fields(NodeSettings)}
+    for name in config.keys() - known:
+        meant = difflib.get_close_matches(name, GUARDS, 1, SIMILAR)
+        if meant:
+            raise LanguageValueError(
+                "E766",
+                f"{name!r} in {what} is not an entry",
+                notes=("without it the node would take part in more",),
+                help=f"did you mean {meant[0]!r}?",
+            )
 
 
 def _read(kind: type[T], what: str, config: Config) -> T:

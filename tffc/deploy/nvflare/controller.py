@@ -65,8 +65,10 @@ class RoundsController(Controller):
         """Run the rounds; an error ends the job."""
         tell = functools.partial(self.log_info, fl_ctx)
         try:
-            folder = fl_ctx.get_engine().get_workspace().get_run_dir(fl_ctx.get_job_id())
-            settings = read_run_settings(self._config, pathlib.Path(folder) / RUN)
+            workspace = fl_ctx.get_engine().get_workspace()
+            folder = pathlib.Path(workspace.get_run_dir(fl_ctx.get_job_id())) / RUN
+            local = pathlib.Path(workspace.get_site_config_dir())
+            settings = read_run_settings(self._config, folder, local)
             bundle = read_bundle(pathlib.Path(fl_ctx.get_prop(FLContextKey.APP_ROOT)) / BUNDLE)
             process = Process(bundle, settings.allow_effects)
             federation = TaskFederation(self, fl_ctx, abort_signal, settings.timeout)

@@ -1,6 +1,6 @@
-"""The configurations of the server, in the job, and of a site, in a file that the site has.
+"""The configurations of a run, in the job, and of the server and a site, in files that they have.
 
-Unlike a job, the file is the site's own: neither the server nor who submits a job can change it.
+Unlike a job, these files are their own: who submits a job cannot change them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ import dataclasses
 import pathlib
 from collections.abc import Mapping, Sequence
 
-from tffc.deploy.federation.settings import Config, NodeSettings, RunSettings
+from tffc.deploy.federation.settings import (
+    Config,
+    NodeSettings,
+    RunSettings,
+    ServerSettings,
+)
 from tffc.support.errors import LanguageValueError, reader
 from tffc.support.files.reading import read_regular
 from tffc.support.files.strict_json import NotJsonError, read_json
@@ -18,8 +23,11 @@ from tffc.support.guards import is_dict
 SITE_FILE = "tffc.json"
 """The file of a site's configuration, in the folder `local` of its workspace."""
 
+SERVER_FILE = "tffc-server.json"
+"""The file of the server's configuration, in the same folder of its own workspace."""
+
 LONGEST = 2**20
-"""The most bytes of that file."""
+"""The most bytes of these files."""
 
 TABLES = "docs/nvflare.md has tables of all entries"
 
@@ -30,6 +38,7 @@ WITHOUT_EFFECT: Mapping[type, Mapping[str, str]] = {
         "in-flight": "rounds on NVFlare are not buffered",
         "max-age": "rounds on NVFlare are not buffered",
     },
+    ServerSettings: {},
     NodeSettings: {
         "name": "NVFlare knows the site's name",
         "worker": "NVFlare keeps the site's process",
@@ -39,14 +48,19 @@ WITHOUT_EFFECT: Mapping[type, Mapping[str, str]] = {
 """The entries of each configuration that other federations have, and why not NVFlare."""
 
 
-def read_run_settings(config: Config, out: pathlib.Path) -> RunSettings:
+def read_run_settings(config: Config, out: pathlib.Path, folder: pathlib.Path) -> RunSettings:
     """Parse the configuration of a run; its folder is by default `out`.
 
+    What it asks of the server must be what the server's configuration, in the folder, allows: who
+    submits a job need not be one who may run code at the server.
+
     Raises:
-      LanguageValueError: an entry is unknown, invalid, or has no effect.
+      LanguageValueError: an entry is unknown, invalid, has no effect, or is not allowed.
     """
     _check_names(RunSettings, "the job's configuration", config)
-    settings = RunSettings.read(config)
+    server = _read(folder / SERVER_FILE)
+    _check_names(ServerSettings, SERVER_FILE, server)
+    settings = ServerSettings.read(server).check(RunSettings.read(config))
     return settings if settings.out is not None else dataclasses.replace(settings, out=out)
 
 

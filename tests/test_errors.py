@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tffc.support.errors import LanguageTypeError
+import copy
+import pickle
+
+import pytest
+
+from tffc.support.errors import LanguageTypeError, Span, TffcError
 
 
 def test_text() -> None:
@@ -20,3 +25,21 @@ def test_long_quotations_are_abridged() -> None:
 def test_quotations_of_moderate_length_are_whole() -> None:
     text = "x" * 499
     assert str(LanguageTypeError("E980", f"found `{text}`")) == f"found `{text}` [E980]"
+
+
+def classes(base: type[TffcError] = TffcError) -> list[type[TffcError]]:
+    """The class and all that derive from it."""
+    return [base, *(each for derived in base.__subclasses__() for each in classes(derived))]
+
+
+@pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_errors_go_to_other_processes(kind: type[TffcError], protocol: int) -> None:
+    error = kind.__new__(kind)
+    # Some have other arguments.
+    TffcError.__init__(error, "E100", "odd", notes=("a note",), help="help", span=Span("a.py", 3))
+    error.whole = TffcError("E101", "all of it")
+    for other in (pickle.loads(pickle.dumps(error, protocol)), copy.copy(error)):
+        assert type(other) is kind
+        assert (str(other), other.args) == (str(error), error.args)
+        assert str(other.whole) == str(error.whole)

@@ -504,6 +504,19 @@ def test_a_source_that_cannot_be_sent() -> None:
 
 
 @needs_beam
+def test_demands_of_a_workers_machine(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "demands.yaml").write_text("bytes: 10\n")
+    engine = BeamEngine(process_of(bounded, "mapreduce"))
+    monkeypatch.setenv("TFFC_DEMANDS", str(tmp_path / "demands.yaml"))
+    source = numbers(0, 6)
+    with pytest.raises(TffcError) as caught:
+        engine.run_round((), Cohort(source, source.clients))
+    assert "the bundle of the pipeline is not admitted here [E880]" in str(caught.value)
+
+
+@needs_beam
 def test_a_pipeline_that_fails_again_and_again() -> None:
     source = Breaks([np.int32(1)])
     with pytest.raises(ExecutionError) as caught:

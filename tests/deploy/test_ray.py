@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from tests.deploy.ray_sources import Kills, Slow
-from tests.processes import ROOT
+from tests.processes import ROOT, run_python
 from tests.refusals import refusal
 from tests.runtime.engines.batches import descending, numbers_to, round_of, source_of
 from tests.runtime.engines.client_state_rounds import check_states
@@ -482,6 +482,37 @@ def test_a_worker_that_fails(cluster: Any) -> None:
         '  note: KeyError: "a defect of the user\'s"\n'
         "  help: the logs of the worker's machine, in Ray's folder session_latest/logs, tell more"
     )
+
+
+DEMANDING = """\
+import os, sys
+import ray
+# Only the workers' machine has demands.
+ray.init(
+    address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+)
+del os.environ["TFFC_DEMANDS"]
+from tests.runtime.engines.programs import every_aggregation, process_of
+from tests.runtime.engines.sources import numbers
+from tffc.deploy.engines import make_engine
+from tffc.runtime.engines.engine import Cohort
+from tffc.support.errors import TffcError
+values = numbers(0, 6)
+engine = make_engine("ray", process_of(every_aggregation, "mapreduce"), options=("--workers=2",))
+try:
+    engine.run_round((), Cohort(values, values.clients))
+except TffcError as error:
+    print(error)
+"""
+
+
+@needs_ray
+def test_demands_of_a_workers_machine(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "demands.yaml").write_text("bytes: 10\n")
+    environment = {"TFFC_DEMANDS": str(tmp_path / "demands.yaml"), "PYTHONPATH": str(ROOT)}
+    ran = run_python("-c", DEMANDING, cwd=tmp_path, env={**os.environ, **environment})
+    assert "the bundle that the driver sent is not admitted here [E880]" in ran.stdout, ran.stderr
+    assert "bytes: " in ran.stdout
 
 
 @needs_ray

@@ -142,6 +142,10 @@ class TffcError(Exception):
         self.span = span
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled as calls with their message alone, which is no call of these.
+        return _new_error, (type(self), self.message), self.__dict__
+
     def __str__(self) -> str:
         lines = [f"{self.seen(self.message)} [{self.code}]"]
         if self.span is not None:
@@ -156,6 +160,11 @@ class TffcError(Exception):
     def seen(text: str) -> str:
         """Return the message, a note or the help with invisible characters escaped."""
         return printable_lines(text)
+
+
+def _new_error(kind: type[TffcError], message: str) -> TffcError:
+    """Return an error without its other attributes."""
+    return kind.__new__(kind, message)
 
 
 def _marked(span: Span) -> list[str]:

@@ -172,11 +172,12 @@ def test_twenty_masked_rounds_whatever_happens(tmp_path: pathlib.Path) -> None:
     assert found[-1]["metrics"].keys() == local[-1]["metrics"].keys()
 
 
+@pytest.mark.parametrize("seed", range(10))
 def test_kills_in_the_middle_of_rounds(
-    work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path
+    work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path, seed: int
 ) -> None:
     """Wherever in a round the SuperLink or a node is killed, the result is that of local rounds."""
-    moments = random.Random(46)
+    moments = random.Random(seed)
     out = tmp_path / "run"
     settings = {"min_nodes": 3, "min_replies": 3, "timeout": 30, "pause": 1, "attempts": 30}
     run: subprocess.Popen[bytes] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
@@ -38,6 +38,7 @@ KEPT = 4
 """The number of bundles, of rounds and of sources that stay loaded."""
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -51,6 +52,19 @@ class RoundRefs(NamedTuple):
     bundle: Ref
     context: bytes | Ref
     source: Ref
+
+
+def _errors_as_results(work: Callable[P, bytes]) -> Callable[P, bytes]:
+    """Let work return its error as a `ShardResult`: Ray would do the work again elsewhere."""
+
+    @functools.wraps(work)
+    def worked(*arguments: P.args, **options: P.kwargs) -> bytes:
+        try:
+            return work(*arguments, **options)
+        except TffcError as error:
+            return ShardResult(None, error=error).to_bytes()
+
+    return worked
 
 
 class Worker:
@@ -70,6 +84,7 @@ class Worker:
     def ping(self) -> None:
         """Return at once, to show that this worker is alive."""
 
+    @_errors_as_results
     def run_shards(
         self,
         refs: RoundRefs,
@@ -96,12 +111,14 @@ class Worker:
             self._keep(key, WindowPlanner(steps, batches))
         return cast("WindowPlanner", self._loaded[key])
 
+    @_errors_as_results
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the merge of several accumulators; see `merged_bytes`."""
         _, steps = self._load(refs.bundle, _bundle)
         carried, _ = self._context(refs)
         return merged_bytes(steps, carried, parts)
 
+    @_errors_as_results
     def conclude(self, refs: RoundRefs, totals: bytes) -> bytes:
         """Return the result of a group of clients, made of its accumulators, as a `ShardResult`."""
         _, steps = self._load(refs.bundle, _bundle)
@@ -114,6 +131,7 @@ class Worker:
 
         return _result_bytes(concluded, stopwatch)
 
+    @_errors_as_results
     def join(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the merged results of neighbouring groups, as a `ShardResult`."""
         _, steps = self._load(refs.bundle, _bundle)
@@ -125,6 +143,7 @@ class Worker:
 
         return _result_bytes(joined, stopwatch)
 
+    @_errors_as_results
     def contribute(self, refs: RoundRefs, client: bytes, skip_bad: bool) -> bytes:
         """Return what a client contributes to a buffered round, as a `ShardResult`."""
         self._refs = refs
@@ -185,6 +204,7 @@ def _source(data: bytes) -> ClientSource:
     return source_from_bytes(data)
 
 
+@_errors_as_results
 def merged_bytes(steps: RoundSteps, carried: object, parts: Sequence[bytes]) -> bytes:
     """Return the `ShardResult`, as bytes, that merges encoded accumulators."""
     stopwatch = Stopwatch()
@@ -197,8 +217,5 @@ def merged_bytes(steps: RoundSteps, carried: object, parts: Sequence[bytes]) -> 
 
 
 def _result_bytes(compute: Callable[[], ShardResult], stopwatch: Stopwatch) -> bytes:
-    """Return the result of a computation as bytes, with its times, or that of its error."""
-    try:
-        return compute()._replace(times=stopwatch.times()).to_bytes()
-    except TffcError as error:
-        return ShardResult(None, error=error).to_bytes()
+    """Return the result of a computation as bytes, with its times."""
+    return compute()._replace(times=stopwatch.times()).to_bytes()

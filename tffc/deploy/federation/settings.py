@@ -12,8 +12,11 @@ from tffc.deploy.federation.messages import MASKED, OPEN
 from tffc.runtime.effects.consent import read_kinds
 from tffc.runtime.engines.buffering import Buffering
 from tffc.support.errors import LanguageValueError
+from tffc.support.near import did_you_mean
 
 T = TypeVar("T")
+
+TABLES = "docs/flower.md and docs/nvflare.md have tables of all entries"
 
 Config: TypeAlias = Mapping[str, object]
 """Texts, numbers and booleans by name, as the configuration of a federation has them."""
@@ -190,12 +193,13 @@ class NodeSettings:
         they take `data` and `out` from the configuration of the run.
 
         Raises:
-          LanguageValueError: an entry is invalid.
+          LanguageValueError: an entry is invalid, or there is none of its name.
         """
+        what = "the node's configuration"
+        _check_names(cls, what, config)
         if "partition-id" in config and "data" not in config:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
             config = {**shared, **config}
-        what = "the node's configuration"
         settings = _read(cls, what, config)
         if not settings.data:
             raise LanguageValueError(
@@ -209,6 +213,18 @@ class NodeSettings:
             expected = "a number below num-partitions, which is there too"
             raise _wrong("partition-id", what, config, expected)
         return settings
+
+
+def _check_names(kind: type[NodeSettings], what: str, config: Config) -> None:
+    """Check that all entries are known: without its policy, a node would reveal more."""
+    known = [field.replace("_", "-") for field in kind.__dataclass_fields__]
+    for name in config:
+        if name not in known:
+            raise LanguageValueError(
+                "E766",
+                f"{name!r} in {what} is not an entry",
+                help=did_you_mean(name, known) or TABLES,
+            )
 
 
 def _read(kind: type[T], what: str, config: Config) -> T:
@@ -230,5 +246,5 @@ def _wrong(name: str, what: str, config: Config, expected: str) -> LanguageValue
     return LanguageValueError(
         "E766",
         f"{name!r} in {what} is {config.get(name)!r}, expected {expected}",
-        help="docs/flower.md and docs/nvflare.md have tables of all entries",
+        help=TABLES,
     )

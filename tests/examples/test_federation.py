@@ -82,6 +82,12 @@ def test_a_silo_has_only_its_own_keys_and_data() -> None:
             assert {*re.findall(r"DATA_(\d)", str(volumes))} == {str(silo)}
 
 
+def test_nodes_do_not_reach_the_metrics_of_others() -> None:
+    for silo in range(3):
+        node, metrics = (services()[f"silo-{silo}{part}"]["networks"] for part in ("", "-metrics"))
+        assert set(node).isdisjoint(metrics)
+
+
 def test_all_services_that_stay_say_whether_they_are_well() -> None:
     stay = [each for each in services().values() if each["restart"] != "no"]
     assert len(stay) == 8

@@ -274,6 +274,23 @@ def test_what_operators_see(
     assert counts["message_bytes"] == {"sent": bytes_of_round, "received": bytes_of_round}
 
 
+def test_only_bundles_that_are_not_admitted_are_errors(
+    tmp_path: pathlib.Path, data: str, log: io.StringIO
+) -> None:
+    app = write(process_of(every_aggregation, "mapreduce").bundle, tmp_path / "app")
+    nodes = parts(data)
+    for node, most in ((100, 10**9), (101, 1)):
+        nodes[node]["demands"] = str(tmp_path / f"{node}.yaml")
+        (tmp_path / f"{node}.yaml").write_text(f"proof: false\nbytes: {most}\n")
+    run(app, nodes, {"secure-sums": "open", "min-replies": 1})
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    decided = [line for line in lines if line["message"].startswith(("admitted", "refused"))]
+    assert [(line["node"], line["level"], line["message"][:7]) for line in decided] == [
+        ("silo-0", "info", "admitte"),
+        ("silo-1", "error", "refused"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("own", "expected"), [("", "/etc/demands.yaml"), ("/etc/own.yaml", "/etc/own.yaml")]
 )

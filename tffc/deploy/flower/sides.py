@@ -113,9 +113,11 @@ def answer(path: pathlib.Path, kind: str, message: Message, context: Context) ->
         task = Task(str(path), _config_of(context), context.run_config, memory, record, kind)
         done = _done(task)
         round = record.entries.get("round")
+        # Of a message that was answered, there are the demands that its bundle meets.
+        level = logging.ERROR if done.record.entries.get("error") else logging.INFO
         with logged_as(round=round if type(round) is int else None):
             for line in done.log:
-                LOG.error("%s", line)
+                LOG.log(level, "%s", line)
         last_round, participant = done.memory
         context.state[STATE] = ConfigRecord({"round": last_round, "participant": participant})
         return done.record

@@ -78,4 +78,5 @@ def write_as_configured(logger: logging.Logger) -> None:
         logger.addHandler(logging.StreamHandler())
         logger.propagate = False
     for handler in logger.handlers:
-        handler.setFormatter(JsonLines())
+        # Not its formatter: Flower's handler has a format of its own, and asks none.
+        handler.format = JsonLines().format

@@ -237,7 +237,7 @@ def test_what_is_wrong_is_in_the_log(
     assert caplog.messages[1:3] == [
         "round 1: silo-1 does not take part: a message of the federation is not one of tffc's: "
         + wrong,
-        "round 1: silo-2 does not take part: Flower reports its error 2",
+        "round 1: silo-2 does not take part: Flower reports its error 2: the app failed there",
     ]
     assert "secret" not in caplog.text
 

@@ -37,7 +37,6 @@ from tffc.support.errors import BundleError, DataError, LanguageValueError, Tffc
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402  # pyright: ignore[reportMissingImports]  # an extra
-from flwr.supercore.logger import ConsoleHandler  # noqa: E402  # pyright: ignore[reportMissingImports]  # an extra
 
 from tests.deploy.flower.grid import GridHere, app_at, context  # noqa: E402  # after the skip
 from tffc.deploy.flower.records import to_flower  # noqa: E402  # after the skip
@@ -247,8 +246,9 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What Flower's log writes, where logs are JSON."""
     monkeypatch.setenv("TFFC_LOG", "json")
     flower, stream = logging.getLogger("flwr"), io.StringIO()
-    monkeypatch.setattr(flower, "handlers", [ConsoleHandler(stream=stream)])
-    monkeypatch.setattr(flower, "level", logging.INFO)
+    (console,) = flower.handlers
+    monkeypatch.setattr(flower, "handlers", [type(console)(stream=stream)])
+    flower.handlers[0].setLevel(logging.INFO)
     return stream
 
 

@@ -95,6 +95,24 @@ def test_a_logger_without_handlers_gets_one_for_stderr(
     assert json.loads(capsys.readouterr().err)["message"] == "to stderr"
 
 
+class Coloured(logging.StreamHandler[io.StringIO]):
+    """A handler that minds no formatter."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"\x1b[92m{record.getMessage()}"
+
+
+def test_handlers_with_a_format_of_their_own(
+    logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "json")
+    stream = io.StringIO()
+    logger.addHandler(Coloured(stream))
+    write_as_configured(logger)
+    logger.info("plain")
+    assert json.loads(stream.getvalue())["message"] == "plain"
+
+
 def test_another_format_is_refused(logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "xml")
     with pytest.raises(LanguageValueError) as refused:

@@ -4,6 +4,7 @@
     sides        the two sides of an app, which Flower starts
     grid         the federation reached through Flower's grid
     records      our messages as Flower's records
+    log          Flower's log
     pauses       how long to wait between polls
     supernode, superlink, superexec   Flower's node and server, which hold on a busy machine
     claims       the tasks of processes that are slow to begin

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from tffc.deploy.federation.store import Store, answer_keep, answer_lacks, store
 from tffc.deploy.federation.tasks import MASKED_STEPS, UNFORESEEN, WORK, Done, Memory, Task, refusal
 from tffc.deploy.flower.bundle_file import fetch_from, named_files, read_app_bundle
 from tffc.deploy.flower.grid import GridFederation
+from tffc.deploy.flower.log import LOG
 from tffc.deploy.flower.records import from_flower, to_flower
 from tffc.deploy.flower.warm import ask_worker
 from tffc.runtime.engines.process import Process
@@ -40,9 +40,6 @@ BUNDLE = "bundle.json"
 
 STATE = "tffc"
 """The record of a node's memory between the messages of a run."""
-
-LOG = logging.getLogger("flwr")
-"""Flower's log, which operators read."""
 
 
 def server_app(module: str | os.PathLike[str]) -> ServerApp:

@@ -26,6 +26,7 @@ from flwr.supercore.superexec import run_superexec  # pyright: ignore[reportMiss
 from flwr.supercore.superexec.executor import subprocess_executor  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.deploy.flower.claims import hold_claim
+from tffc.deploy.flower.log import configure_log
 from tffc.deploy.flower.owner import end_with_owner
 from tffc.deploy.flower.pauses import Pauses
 
@@ -48,6 +49,7 @@ def run_command(command: list[str]) -> None:
 
 def _run_owned(run: Callable[[list[str]], None], command: list[str]) -> None:
     end_with_owner()
+    configure_log()
     run(command)
 
 
@@ -91,6 +93,7 @@ def _do_nothing() -> None:
 def main() -> None:
     """Run until the node or the SuperLink ends."""
     end_with_owner()
+    configure_log()
     loop: Any = run_superexec
     executor: Any = subprocess_executor
     loop.time = Pauses()

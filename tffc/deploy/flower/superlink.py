@@ -22,6 +22,7 @@ from typing import Any
 from flwr.supercore import sql_mixin  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.superlink.cli import flower_superlink  # pyright: ignore[reportMissingImports]  # an extra
 
+from tffc.deploy.flower.log import configure_log
 from tffc.deploy.flower.owner import Starts, own_processes
 
 PATIENCE = 25_000
@@ -32,6 +33,7 @@ clients wait for an answer."""
 def main() -> None:
     """Run the SuperLink."""
     own_processes()
+    configure_log()
     # The package has the function of the same name.
     module: Any = importlib.import_module("flwr.superlink.cli.flower_superlink")
     module.subprocess = Starts()

@@ -25,6 +25,7 @@ from flwr.supernode import start_client_internal  # pyright: ignore[reportMissin
 from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.deploy.federation.pauses import SHORTEST
+from tffc.deploy.flower.log import configure_log
 from tffc.deploy.flower.owner import Starts, own_processes
 from tffc.deploy.flower.pauses import Pauses
 
@@ -32,6 +33,7 @@ from tffc.deploy.flower.pauses import Pauses
 def main() -> None:
     """Run the node."""
     own_processes()
+    configure_log()
     module: Any = start_client_internal  # Flower expects modules there
     module.time, module.subprocess = Pauses(), Starts()
     module.pull_objects = functools.partial(module.pull_objects, initial_backoff=SHORTEST)

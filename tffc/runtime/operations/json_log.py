@@ -78,5 +78,5 @@ def write_as_configured(logger: logging.Logger) -> None:
         logger.addHandler(logging.StreamHandler())
         logger.propagate = False
     for handler in logger.handlers:
-        # Not its formatter: Flower's handler has a format of its own, and asks none.
+        # No formatter is set: some handlers have a format of their own, as Flower's do.
         handler.format = JsonLines().format

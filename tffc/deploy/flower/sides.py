@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterator

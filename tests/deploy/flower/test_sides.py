@@ -246,8 +246,8 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What Flower's log writes, where logs are JSON."""
     monkeypatch.setenv("TFFC_LOG", "json")
     flower, stream = logging.getLogger("flwr"), io.StringIO()
-    (console,) = flower.handlers
-    monkeypatch.setattr(flower, "handlers", [type(console)(stream=stream)])
+    kind: Any = type(flower.handlers[0])
+    monkeypatch.setattr(flower, "handlers", [kind(stream=stream)])
     flower.handlers[0].setLevel(logging.INFO)
     return stream
 

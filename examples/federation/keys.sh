@@ -3,11 +3,25 @@
 #
 #     sh keys.sh [NAME OF THE SERVER]...
 #
-# The names are those by which nodes reach the server.  In earnest, each silo makes its own folder
-# `silo-N`, sends `silo-N.pub` to the server's operator, and gets `ca.pem`.
+# The names, or addresses, are those by which nodes reach the server.  In earnest, each silo makes
+# its own folder `silo-N`, sends `silo-N.pub` to the server's operator, and gets `ca.pem`.
 set -eu
 umask 077
 [ $# -gt 0 ] || set -- superlink localhost
+
+names=IP:127.0.0.1
+for name in "$@"; do
+  case $name in
+    "" | *[!A-Za-z0-9.:*-]*) echo "'$name' is neither a name nor an address" >&2; exit 1 ;;
+    *[!0-9.]*) case $name in *:*) kind=IP ;; *) kind=DNS ;; esac ;;
+    *) kind=IP ;;
+  esac
+  names=$names,$kind:$name
+done
+if [ -e keys ]; then
+  echo "keys is there already: to make others, move it away" >&2
+  exit 1
+fi
 mkdir keys
 cd keys
 
@@ -27,8 +41,6 @@ authority() {
   rm -f errors
 }
 
-names=IP:127.0.0.1
-for name in "$@"; do names=$names,DNS:$name; done
 authority ca
 mkdir server public
 certificate ca server/server "$names"

@@ -82,6 +82,12 @@ def test_a_silo_has_only_its_own_keys_and_data() -> None:
             assert {*re.findall(r"DATA_(\d)", str(volumes))} == {str(silo)}
 
 
+def test_nodes_do_not_reach_the_metrics_of_others() -> None:
+    for silo in range(3):
+        node, metrics = (services()[f"silo-{silo}{part}"]["networks"] for part in ("", "-metrics"))
+        assert set(node).isdisjoint(metrics)
+
+
 def test_all_services_that_stay_say_whether_they_are_well() -> None:
     stay = [each for each in services().values() if each["restart"] != "no"]
     assert len(stay) == 8
@@ -162,6 +168,17 @@ def test_nodes_are_configured_by_what_there_is(name: str) -> None:
     NodeSettings.read(config, {})
 
 
+def test_servers_and_runs_are_those_of_tffc() -> None:
+    """Flower's own leave processes behind, and end with status 0 however a run ends."""
+    (superlink,) = [pod["containers"][0] for pod in pods() if len(pod["volumes"]) == 3]
+    unit = (HERE / "systemd" / "tffc-superlink.service").read_text()
+    (command,) = re.findall(r"^ExecStart=/opt/tffc/bin/(.*?) --host", unit, re.MULTILINE)
+    expected = ["python", "-m", "tffc.deploy.flower.superlink"]
+    for words in (services()["superlink"]["command"], superlink["command"], command.split()):
+        assert words[:3] == expected
+    assert services()["run"]["command"][:3] == ["python", "-m", "tffc.deploy.flower.run"]
+
+
 def test_the_policies_can_be_read_and_are_one() -> None:
     one, other = HERE / "policy" / "policy.yaml", KUBERNETES / "silo" / "policy.yaml"
     assert read_policy(one).digest == read_policy(other).digest
@@ -231,7 +248,8 @@ def test_requirements_are_what_pip_reports() -> None:
 def test_keys_are_made_for_each_host(tmp_path: pathlib.Path) -> None:
     if shutil.which("openssl") is None or shutil.which("ssh-keygen") is None:
         pytest.skip("needs openssl and ssh-keygen")
-    subprocess.run(("sh", HERE / "keys.sh", "federation.example.org"), cwd=tmp_path, check=True)
+    names = ("federation.example.org", "10.0.0.7", "fd00::7")
+    subprocess.run(("sh", HERE / "keys.sh", *names), cwd=tmp_path, check=True)
     keys = tmp_path / "keys"
     assert sorted(path.name for path in (keys / "silo-0").iterdir()) == [
         *("ca.pem", "key", "key.pub", "local-ca.pem", "local.key", "local.pem"),
@@ -247,9 +265,30 @@ def test_keys_are_made_for_each_host(tmp_path: pathlib.Path) -> None:
         subprocess.run(check, cwd=keys / folder, check=True, capture_output=True)
     text = ("openssl", "x509", "-in", keys / "server" / "server.pem", "-noout", "-text")
     shown = subprocess.run(text, check=True, capture_output=True, text=True).stdout
-    assert "DNS:federation.example.org" in shown
+    assert "IP Address:127.0.0.1, DNS:federation.example.org, IP Address:10.0.0.7" in shown
+    assert "IP Address:FD00:0:0:0:0:0:0:7" in shown
     assert all(
         not stat.S_IMODE(path.stat().st_mode) & 0o077
         for path in keys.rglob("*")
         if path.suffix == ".key" or path.name == "key"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("server", "keys is there already: to make others, move it away\n"),
+        ("my server", "'my server' is neither a name nor an address\n"),
+        ("server,IP:6.6.6.6", "'server,IP:6.6.6.6' is neither a name nor an address\n"),
+        ("", "'' is neither a name nor an address\n"),
+    ],
+)
+def test_keys_that_are_not_made(name: str, said: str, tmp_path: pathlib.Path) -> None:
+    kept = tmp_path / "keys" / "ca.key"
+    kept.parent.mkdir()
+    kept.write_text("a key")
+    command = ("sh", HERE / "keys.sh", name)
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (1, said)
+    assert kept.read_text() == "a key"
+    assert list(tmp_path.rglob("*")) == [kept.parent, kept]

@@ -253,6 +253,19 @@ def test_a_node_that_nobody_knows(configs: Any, tmp_path: pathlib.Path) -> None:
     assert "what silo-4 says is not signed with a key it knows" in together.log[0]
 
 
+def test_a_node_whose_key_nobody_has_stops_the_sum(configs: Any) -> None:
+    process = process_of(every_secure_sum, "mapreduce")
+    pathlib.Path(configs["silo-4"]["known"], "silo-4.pub").unlink()
+    together = together_of(process, configs=configs)
+    with pytest.raises(TooFewError, match="1 of 5 participants gave their shares"):
+        run(process, together, secure_sums="masked", attempts=1)
+    assert sorted(together.log) == [
+        f"{name} takes no further part in a masked sum: it knows no public key of silo-4 [E985]\n"
+        "  help: give it that key if the participant is one, or let the server ask the others alone"
+        for name in NAMES[:4]
+    ]
+
+
 def test_a_node_that_is_called_otherwise() -> None:
     process = process_of(every_secure_sum, "mapreduce")
     together = together_of(process, configs={"silo-3": {"name": "north"}})

@@ -560,9 +560,8 @@ PAGE = ROOT / "docs" / "flower.md"
 def test_nodes_that_follow_the_page(process: Process, tmp_path: pathlib.Path) -> None:
     """Its commands, run by a shell, and the configuration that it gives."""
     text = PAGE.read_text()
-    (commands,) = (
-        block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if "known-$silo" in block
-    )
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+    (commands,) = (block for block in blocks if "mkdir known-$silo" in block)
     ((key, known),) = re.findall(r'Silo 0 then has `key="(.*?)" known="(.*?)"`', text)
     keys = tmp_path / "keys"
     keys.mkdir()

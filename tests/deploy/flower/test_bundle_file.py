@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of
 from tffc.backends.bundle.bundle import decode_bundle
-from tffc.deploy.flower.bundle_file import LIMIT, decode_bundle_file, encode_bundle_file
+from tffc.deploy.flower.bundle_file import (
+    LIMIT,
+    decode_bundle_file,
+    encode_bundle_file,
+    named_files,
+    read_app_bundle,
+)
 from tffc.support.errors import BundleError
 
 FILES = {"manifest.json": b"{}", "computation.pb": b"\x00" * 300, "components/work.pb": b"w" * 200}
@@ -93,6 +99,15 @@ def changed(path: str, **entry: Any) -> bytes:
 def test_files_that_hold_no_bundle(content: bytes, reason: str) -> None:
     assert refusal(BundleError, decode_bundle_file, content, "b.json") == (
         f"b.json does not hold a bundle: {reason} [E760]\n"
+        "  help: write the app again, with tffc export --to flower"
+    )
+
+
+@pytest.mark.parametrize("read", [read_app_bundle, named_files])
+def test_an_app_without_its_bundle(read: Any, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "bundle.json"
+    assert refusal(BundleError, read, path) == (
+        f"{path} does not hold a bundle: it cannot be read: No such file or directory [E760]\n"
         "  help: write the app again, with tffc export --to flower"
     )
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from tests.processes import ROOT
 from tests.refusals import refusal
+from tffc.deploy.flower.owner import OWNER
 from tffc.deploy.flower.run import PATIENCE, POLL, main, run_app
 from tffc.support.errors import ExecutionError
 
@@ -105,10 +114,42 @@ def test_a_server_that_is_gone(printed: str) -> None:
 def exit_of(monkeypatch: pytest.MonkeyPatch, outcome: Callable[..., None], *words: str) -> Any:
     """The exit status of the command with these arguments, where its run does this."""
     monkeypatch.setattr(sys, "argv", ["run", *words])
+    monkeypatch.setenv(OWNER, str(os.getpid()))
     monkeypatch.setattr("tffc.deploy.flower.run.run_app", outcome)
     with pytest.raises(SystemExit) as ended:
         main()
     return ended.value.code
+
+
+LASTING = """\
+import os, pathlib, sys, time
+pathlib.Path(sys.argv[2]).write_text(str(os.getpid()))
+time.sleep(600)
+"""
+"""What stands in for Flower's command: it says who it is, and would stay."""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+def test_flowers_command_ends_with_ours(tmp_path: pathlib.Path) -> None:
+    app, number = tmp_path / "flwr" / "cli" / "app.py", tmp_path / "number"
+    app.parent.mkdir(parents=True)
+    app.write_text(LASTING)
+    for folder in (app.parent, app.parent.parent):
+        (folder / "__init__.py").touch()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    command = (sys.executable, "-m", "tffc.deploy.flower.run", str(number))
+    with subprocess.Popen(command, cwd=tmp_path, env=environment) as ours:
+        while not (number.exists() and number.read_text()):
+            assert ours.poll() is None
+            time.sleep(0.05)
+        watched = os.pidfd_open(int(number.read_text()))
+        ours.kill()
+    try:
+        assert select.select([watched], [], [], 20)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(watched, signal.SIGKILL)
+        os.close(watched)
 
 
 def test_the_exit_status(

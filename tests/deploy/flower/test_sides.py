@@ -21,6 +21,8 @@ from tests.runtime.engines.programs import every_aggregation, process_of, scaled
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.compiler import compile_bundle
 from tffc.deploy.export.target import write_exported
+from tffc.deploy.federation.tasks import Done, Memory, Task
+from tffc.deploy.federation.tasks import refusal as refusal_with
 from tffc.deploy.flower.app_folder import app_files
 from tffc.deploy.flower.bundle_file import encode_bundle_file, fetch_from, read_app_bundle
 from tffc.language.types import to_type
@@ -234,7 +236,7 @@ def test_what_is_wrong_is_in_the_log(
     assert caplog.messages[1:3] == [
         "round 1: silo-1 does not take part: a message of the federation is not one of tffc's: "
         + wrong,
-        "round 1: silo-2 does not take part: Flower reports its error 2",
+        "round 1: silo-2 does not take part: Flower reports its error 2: the app failed there",
     ]
     assert "secret" not in caplog.text
 
@@ -244,8 +246,8 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What Flower's log writes, where logs are JSON."""
     monkeypatch.setenv("TFFC_LOG", "json")
     flower, stream = logging.getLogger("flwr"), io.StringIO()
-    (console,) = flower.handlers
-    monkeypatch.setattr(flower, "handlers", [type(console)(stream=stream)])
+    kind: Any = type(flower.handlers[0])
+    monkeypatch.setattr(flower, "handlers", [kind(stream=stream)])
     flower.handlers[0].setLevel(logging.INFO)
     return stream
 
@@ -271,6 +273,48 @@ def test_what_operators_see(
     # The server and the nodes are on one machine here, so each message is sent and received there.
     bytes_of_round = only.exchange.sent + only.exchange.received
     assert counts["message_bytes"] == {"sent": bytes_of_round, "received": bytes_of_round}
+
+
+def test_only_bundles_that_are_not_admitted_are_errors(
+    tmp_path: pathlib.Path, data: str, log: io.StringIO
+) -> None:
+    app = write(process_of(every_aggregation, "mapreduce").bundle, tmp_path / "app")
+    nodes = parts(data)
+    for node, most in ((100, 10**9), (101, 1)):
+        nodes[node]["demands"] = str(tmp_path / f"{node}.yaml")
+        (tmp_path / f"{node}.yaml").write_text(f"proof: false\nbytes: {most}\n")
+    run(app, nodes, {"secure-sums": "open", "min-replies": 1})
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    decided = [line for line in lines if line["message"].startswith(("admitted", "refused"))]
+    assert [(line["node"], line["level"], line["message"][:7]) for line in decided] == [
+        ("silo-0", "info", "admitte"),
+        ("silo-1", "error", "refused"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [("", "/etc/demands.yaml"), ("/etc/own.yaml", "/etc/own.yaml")]
+)
+def test_a_worker_is_told_the_demands_of_the_machine(
+    own: str, expected: str, tmp_path: pathlib.Path, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have begun before the machine had any, so its own environment is not asked."""
+    app = write(process_of(every_aggregation, "mapreduce").bundle, tmp_path / "app")
+    client, _ = app_at(app)
+    tasks: list[Task] = []
+
+    def ask(folder: pathlib.Path, task: Task) -> Done:
+        tasks.append(task)
+        return Done(refusal_with("E880").to_record(), Memory(), [])
+
+    monkeypatch.setattr("tffc.deploy.flower.sides.ask_worker", ask)
+    config = {"data": data, "worker": str(tmp_path / "worker"), "demands": own}
+    request = to_flower(request_for(process_of(every_aggregation, "mapreduce")))
+    for demands in ("/etc/demands.yaml", ""):
+        monkeypatch.setenv("TFFC_DEMANDS", demands)
+        reply = client(Message(request, 1, "train.work"), context(1, config, {}))
+        assert reply.content["tffc"]["error"] == "E880"
+    assert [task.node_config["demands"] for task in tasks] == [expected, own]
 
 
 def test_a_log_that_is_no_json(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import pathlib
 from collections.abc import Callable, Mapping
@@ -13,8 +12,11 @@ from tffc.deploy.federation.messages import MASKED, OPEN
 from tffc.runtime.effects.consent import read_kinds
 from tffc.runtime.engines.buffering import Buffering
 from tffc.support.errors import LanguageValueError
+from tffc.support.near import did_you_mean
 
 T = TypeVar("T")
+
+TABLES = "docs/flower.md and docs/nvflare.md have tables of all entries"
 
 Config: TypeAlias = Mapping[str, object]
 """Texts, numbers and booleans by name, as the configuration of a federation has them."""
@@ -235,13 +237,13 @@ class NodeSettings:
         they take `data` and `out` from the configuration of the run.
 
         Raises:
-          LanguageValueError: an entry is invalid, or almost one that guards the node.
+          LanguageValueError: an entry is invalid, or there is none of its name.
         """
+        what = "the node's configuration"
+        _check_names(cls, what, config)
         if "partition-id" in config and "data" not in config:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
             config = {**shared, **config}
-        what = "the node's configuration"
-        _check_guards(what, config)
         settings = _read(cls, what, config)
         if not settings.data:
             raise LanguageValueError(
@@ -257,28 +259,15 @@ class NodeSettings:
         return settings
 
 
-GUARDS = "policy", "demands", "known", "least-participants"
-"""The entries without which a node takes part in more."""
-
-SIMILAR = 0.8
-"""How similar to one of these another entry may be, from 0 to 1."""
-
-
-def _check_guards(what: str, config: Config) -> None:
-    """Check that no entry is a misspelt guard; other apps of the node may have other entries.
-
-    Raises:
-      LanguageValueError: one is.
-    """
-    known = {field.name.replace("_", "-") for field in dataclasses.fields(NodeSettings)}
-    for name in config.keys() - known:
-        meant = difflib.get_close_matches(name, GUARDS, 1, SIMILAR)
-        if meant:
+def _check_names(kind: type[NodeSettings], what: str, config: Config) -> None:
+    """Check that all entries are known: without its policy, a node would reveal more."""
+    known = [field.replace("_", "-") for field in kind.__dataclass_fields__]
+    for name in config:
+        if name not in known:
             raise LanguageValueError(
                 "E766",
                 f"{name!r} in {what} is not an entry",
-                notes=("without it the node would take part in more",),
-                help=f"did you mean {meant[0]!r}?",
+                help=did_you_mean(name, known) or TABLES,
             )
 
 
@@ -301,5 +290,5 @@ def _wrong(name: str, what: str, config: Config, expected: str) -> LanguageValue
     return LanguageValueError(
         "E766",
         f"{name!r} in {what} is {config.get(name)!r}, expected {expected}",
-        help="docs/flower.md and docs/nvflare.md have tables of all entries",
+        help=TABLES,
     )

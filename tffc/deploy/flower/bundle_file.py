@@ -186,10 +186,9 @@ def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
     It can be cached, because Flower installs each app under its hash, so the file never changes.
 
     Raises:
-      BundleError: it is damaged, or a file that is only named cannot be fetched.
+      BundleError: it is missing or damaged, or a file that is only named cannot be fetched.
     """
-    content = read_regular(path, LIMIT)
-    return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
+    return decode_bundle(decode_bundle_file(_read(path), str(path), fetch), path)
 
 
 @reader("a bundle in one file", BundleError)
@@ -199,8 +198,15 @@ def named_files(path: pathlib.Path) -> dict[str, int]:
     Raises:
       BundleError: the file of the bundle is damaged.
     """
-    entries = _entries(read_regular(path, LIMIT), str(path)).values()
+    entries = _entries(_read(path), str(path)).values()
     return {entry["sha256"]: entry["bytes"] for entry in entries if "base64" not in entry}
+
+
+def _read(path: pathlib.Path) -> bytes:
+    try:
+        return read_regular(path, LIMIT)
+    except OSError as error:
+        raise _malformed(str(path), f"it cannot be read: {error.strerror or error}") from None
 
 
 def fetch_from(folder: pathlib.Path | None) -> Fetch | None:

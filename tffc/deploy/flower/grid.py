@@ -53,6 +53,16 @@ AGAIN = 2.0
 
 ONLINE = ("", "online")
 
+MEANINGS = {
+    1: "the app cannot be loaded there",
+    2: "the app failed there",
+    3: "the message was lost before it got there",
+    4: "the reply was lost",
+    5: "the node is offline",
+    8: "the process of the app ended there",
+}
+"""What the codes of Flower's errors mean, for those who operate the server."""
+
 R = TypeVar("R")
 K = TypeVar("K", int, str)
 
@@ -200,7 +210,10 @@ def _failing(status: int) -> ExecutionError:
 def _arrival(node: str, message: Message) -> Arrival:
     if message.has_error():
         # Use only the code, because the text may be the node's traceback, with its paths.
-        return Arrival(node, None, f"Flower reports its error {message.error.code}")
+        code = message.error.code
+        meaning = MEANINGS.get(code)
+        told = f"Flower reports its error {code}"
+        return Arrival(node, None, f"{told}: {meaning}" if meaning else told)
     try:
         return Arrival(node, from_flower(message.content))
     except TffcError as error:

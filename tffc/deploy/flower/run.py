@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tffc.deploy.flower.owner import end_with_owner
+from tffc.deploy.flower.owner import own_processes
 from tffc.support.errors import ExecutionError, TffcError
 from tffc.support.guards import is_dict, is_list
 
@@ -36,6 +36,19 @@ PATIENCE = 180.0
 
 INTERRUPTED = 130
 
+FLWR = """\
+from tffc.deploy.flower.owner import end_with_owner
+
+end_with_owner()
+
+import runpy
+import sys
+
+sys.argv[0] = "flwr"
+runpy.run_module("flwr.cli.app", run_name="__main__")
+"""
+"""Flower's command, which ends with this one, however this one ends."""
+
 
 class FlowerRun(NamedTuple):
     """A run's status, and what Flower says of it."""
@@ -46,7 +59,7 @@ class FlowerRun(NamedTuple):
 
 def call_flwr(arguments: Sequence[str], is_captured: bool) -> str:
     """Run Flower's command, as `Flwr`."""
-    command = [sys.executable, "-m", "flwr.cli.app", *arguments]
+    command = [sys.executable, "-c", FLWR, *arguments]
     output = subprocess.PIPE if is_captured else None
     # The log is seen as it comes, also in a file.
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -149,7 +162,7 @@ def main() -> None:
     for names in (("-c", "--run-config"), ("--federation-config",), ("--federation",)):
         parser.add_argument(*names, action="append", default=[], help="as for flwr run")
     given = parser.parse_args()
-    end_with_owner()
+    own_processes()
     options = [
         word
         for name in ("run_config", "federation_config", "federation")

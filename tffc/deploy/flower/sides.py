@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -17,10 +18,11 @@ from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMis
 from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]  # an extra
 
+from tffc.deploy.demands import demands_of_machine
 from tffc.deploy.federation.engine import FederationEngine
 from tffc.deploy.federation.messages import Record, name_record
 from tffc.deploy.federation.serving import serve_rounds
-from tffc.deploy.federation.settings import NodeSettings, RunSettings
+from tffc.deploy.federation.settings import Config, NodeSettings, RunSettings
 from tffc.deploy.federation.store import Store, answer_keep, answer_lacks, store_of
 from tffc.deploy.federation.tasks import MASKED_STEPS, UNFORESEEN, WORK, Done, Memory, Task, refusal
 from tffc.deploy.flower.bundle_file import fetch_from, named_files, read_app_bundle
@@ -106,17 +108,31 @@ def answer(path: pathlib.Path, kind: str, message: Message, context: Context) ->
 
     def answered() -> Record:
         memory, record = _memory(context), from_flower(message.content)
-        task = Task(str(path), context.node_config, context.run_config, memory, record, kind)
+        task = Task(str(path), _config_of(context), context.run_config, memory, record, kind)
         done = _done(task)
         round = record.entries.get("round")
+        # Of a message that was answered, there are the demands that its bundle meets.
+        level = logging.ERROR if done.record.entries.get("error") else logging.INFO
         with logged_as(round=round if type(round) is int else None):
             for line in done.log:
-                LOG.error("%s", line)
+                LOG.log(level, "%s", line)
         last_round, participant = done.memory
         context.state[STATE] = ConfigRecord({"round": last_round, "participant": participant})
         return done.record
 
     return _reply(message, context, answered, lambda code: refusal(code).to_record())
+
+
+def _config_of(context: Context) -> Config:
+    """Return a node's configuration, with the demands of its machine if it names none itself.
+
+    They go to the worker with each task: it may be older than the node, and not know of them.
+    """
+    config = context.node_config
+    demands = demands_of_machine()
+    if demands is None or config.get("demands"):
+        return config
+    return {**config, "demands": str(demands.absolute())}
 
 
 def _name_in(context: Context) -> str:

@@ -41,6 +41,8 @@ REPEAT = (
     "another version"
 )
 
+UNKNOWN = "give it that key if the participant is one, or let the server ask the others alone"
+
 OVER = ""
 """The step after the last one, and after any that failed."""
 
@@ -344,7 +346,9 @@ class Participant:
         """Check what another participant signed; its own word needs no key."""
         if self._known is None or name == self.name:
             return
-        if name not in self._known or not self._known[name].verify(signature, said):
+        if name not in self._known:
+            raise self._refusal("E985", f"it knows no public key of {name}", UNKNOWN)
+        if not self._known[name].verify(signature, said):
             raise self._refusal("E985", f"what {name} says is not signed with a key it knows")
 
     def _dealt(self, other: str, seed: int, secret: int) -> bytes:

@@ -228,6 +228,8 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "store": ALWAYS,
     },
     "rebuild": {
+        "allow_impure_duplicates": ALWAYS,
+        "initialize": ALWAYS,
         "tff_source": ALWAYS,
         "max_size": ALWAYS,
         "passes": ALWAYS,

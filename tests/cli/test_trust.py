@@ -10,6 +10,45 @@ import pytest
 from tests.cli.conftest import ROUND, Run
 from tests.signing_keys import write_keys
 
+ZERO = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.tf_computation
+def zero():
+    return np.float32(0)
+
+
+@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
+def summed(state, data):
+    return state, tff.federated_sum(data)
+"""
+
+DRAWN = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+
+@tff.tf_computation(np.float32)
+def noise(x):
+    return x + tf.random.normal([])
+
+
+@tff.tf_computation(np.float32, np.float32)
+def add(x, y):
+    return x + y
+
+
+@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
+def drawn(state, data):
+    drawn = tff.federated_map(noise, state)
+    sent = tff.federated_broadcast(drawn)
+    total = tff.federated_sum(tff.federated_map(add, (data, sent)))
+    return drawn, total
+"""
+
 READINGS = "client,reading\na,1\nb,2\n"
 DATA = "csv:readings.csv?client=client&columns=reading"
 
@@ -136,6 +175,26 @@ def test_rebuild(run: Run, here: pathlib.Path) -> None:
     assert refused.startswith(
         "error[E889]: the program does not compile to this bundle here: components/accumulate.pb"
     )
+
+
+def test_a_first_state_of_a_file_is_compiled_again(run: Run, here: pathlib.Path) -> None:
+    (here / "zero.py").write_text(ZERO)
+    assert run("trace", "zero.py:zero", "-o", "zero.pb").code == 0
+    initialize = ("--initialize", "zero.pb")
+    words = ("--form", "mapreduce", "-o", "begun", *initialize)
+    assert run("compile", "zero.py:summed", *words).code == 0
+    assert run("rebuild", "zero.py:summed", "begun", *initialize).code == 0
+    assert "initialize.pb" in run("rebuild", "zero.py:summed", "begun").refusal
+
+
+def test_impure_duplicates_are_compiled_again(run: Run, here: pathlib.Path) -> None:
+    (here / "drawn.py").write_text(DRAWN)
+    allowed = "--allow-impure-duplicates"
+    words = ("compile", "drawn.py", "--form", "mapreduce", "-o", "drawn")
+    assert "E532" in run(*words).stderr
+    assert run(*words, allowed).code == 0
+    assert run("rebuild", "drawn.py", "drawn", allowed).code == 0
+    assert "E532" in run("rebuild", "drawn.py", "drawn").stderr
 
 
 def test_a_proof_is_made_again(run: Run, here: pathlib.Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tffc.api.programs import Program
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.passes import Pipeline, parse_passes
-from tffc.passes.table import all_passes
+from tffc.passes.table import all_passes, default_pipeline
 from tffc.support.errors import LanguageTypeError
 
 
@@ -32,6 +34,13 @@ def compiled(
         versions=program.versions,
         allow_impure_duplicates=allow_impure_duplicates,
     )
+
+
+def flattened(bundle: Bundle, steps: Pipeline | None) -> Bundle:
+    """Return a bundle with the program after the passes: it is written where no message can hold
+    the program before them."""
+    program = (steps or default_pipeline()).run(bundle.computation)
+    return dataclasses.replace(bundle, computation=program, prover=None)
 
 
 def pipeline_of(passes: object) -> Pipeline | None:

@@ -8,13 +8,13 @@ import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from tffc.api.compiling import compiled, pipeline_of
-from tffc.api.programs import Source, round_of
+from tffc.api.compiling import compiled, flattened, pipeline_of
+from tffc.api.programs import Source, program_of, round_of
 from tffc.api.proofs import proof_of
 from tffc.assurance.proof.prove import VERSION
 from tffc.backends.bundle.bundle import MANIFEST, Bundle, file_digests, read_bundle
 from tffc.passes import Pipeline
-from tffc.support.errors import TrustError
+from tffc.support.errors import OversizeError, TrustError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,12 +47,18 @@ class Rebuilding:
 
 
 def rebuild(
-    source: Source, bundle: str | os.PathLike[str], passes: str | Pipeline | None = None
+    source: Source,
+    bundle: str | os.PathLike[str],
+    passes: str | Pipeline | None = None,
+    *,
+    initialize: Source | None = None,
+    allow_impure_duplicates: bool = False,
 ) -> Rebuilding:
     """Compile a program again, to the form of the bundle in a folder, and compare the bytes.
 
     A bundle with the record of a proof is proved again, too; other passes than the default ones
-    must be named.  Signatures are not compared.
+    must be named, and so must the rest that `tffc.compile` was called with.  Signatures are not
+    compared.
 
     Raises:
       TffcError: the bundle or the program cannot be read or compiled, or the proof fails.
@@ -60,18 +66,24 @@ def rebuild(
     folder = pathlib.Path(bundle)
     old = read_bundle(folder)
     program = round_of(source, old.form)
-    again = compiled(program, old.form, pipeline_of(passes))
+    if initialize is not None:
+        program = program._replace(initialize=program_of(initialize).computation)
+    steps = pipeline_of(passes)
+    again = compiled(program, old.form, steps, allow_impure_duplicates=allow_impure_duplicates)
     if old.prover is not None:
         proof_of(program, again).check()
         again = dataclasses.replace(again, prover=VERSION)
-    before, now = file_digests(folder), _digests(again)
+    before, now = file_digests(folder), _digests(again, steps)
     files = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
     versions = list(_other_versions(old, again))
     return Rebuilding(files, versions, len(before.keys() | now.keys()))
 
 
-def _digests(bundle: Bundle) -> dict[str, str]:
-    manifest, _ = bundle.contents()
+def _digests(bundle: Bundle, steps: Pipeline | None) -> dict[str, str]:
+    try:
+        manifest, _ = bundle.contents()
+    except OversizeError:
+        manifest, _ = flattened(bundle, steps).contents()
     content = hashlib.sha256(manifest.encode()).hexdigest()
     return {MANIFEST: content, **manifest.file_digests()}
 

@@ -97,6 +97,21 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+compilation_options = together(
+    path_option(
+        "--initialize",
+        metavar="FILE.pb",
+        help="The computation of the first state, for a program from a .pb file.",
+    ),
+    click.option(
+        "--allow-impure-duplicates",
+        is_flag=True,
+        help="Allow random or effectful work to run in several components where the form requires "
+        "it.",
+    ),
+)
+"""Adds the options of a compilation beside its form and its passes."""
+
 _INSTRUMENTATION = (
     click.option(
         "--start-from",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.consent import tell_effects
 from tffc.cli.options import (
+    compilation_options,
     consent_option,
     form_option,
     instrumentation_options,
@@ -53,16 +53,7 @@ if TYPE_CHECKING:
     help="The folder to write the bundle to; required without --stop-after.",
 )
 @pipeline_options(instead=" instead of the default passes")
-@path_option(
-    "--initialize",
-    metavar="FILE.pb",
-    help="The computation of the first state, for a program from a .pb file.",
-)
-@click.option(
-    "--allow-impure-duplicates",
-    is_flag=True,
-    help="Allow random or effectful work to run in several components where the form requires it.",
-)
+@compilation_options
 @click.option(
     "--verify",
     is_flag=True,
@@ -213,8 +204,9 @@ def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool)
     try:
         write_bundle(bundle, out, replace=replace)
     except OversizeError as error:
-        flat = dataclasses.replace(bundle, computation=steps.run(bundle.computation), prover=None)
-        write_bundle(flat, out, replace=replace)
+        from tffc.api.compiling import flattened  # which few programs need
+
+        write_bundle(flattened(bundle, steps), out, replace=replace)
         say(
             "computation.pb holds the program after the passes, because before them "
             f"{error.message}"

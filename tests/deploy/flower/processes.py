@@ -146,6 +146,20 @@ class Federation:
             f"--node-config={config}",
         )
 
+    def restart_node(self, name: str) -> None:
+        """Start a killed node as a supervisor does: again and again, until it is let in.
+
+        For the SuperLink the node is online until it has missed its heartbeats.
+        """
+        log = self.folder / f"{name}.log"
+        before = log.stat().st_size
+        end = time.monotonic() + WAIT
+        while b"SuperNode ID: " not in log.read_bytes()[before:]:
+            assert time.monotonic() < end, f"{name} was not let in"
+            if name not in self._running or self._running[name].poll() is not None:
+                self.start_node(name)
+            time.sleep(1)
+
     def configure(self, name: str, **config: Any) -> None:
         """Give a node, when it is started again, other entries of its configuration."""
         self._nodes[name] = {**self._nodes[name], **config}

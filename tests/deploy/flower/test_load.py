@@ -194,7 +194,7 @@ def test_kills_in_the_middle_of_rounds(
             assert run.wait(WAIT) == 1
             run = None
         else:
-            federation.start_node(victim)
+            federation.restart_node(victim)
     rounds = len(rows(out)) + 1
     last = federation.begin(work / "app", rounds=rounds, out=str(out), resume=True, **settings)
     assert last.wait(2 * WAIT) == 0, federation.logs()

@@ -34,6 +34,7 @@ class RoundExecutor(Executor):
     def __init__(self) -> None:
         super().__init__()
         self._node: Node | None = None
+        self._lines: list[str] = []
 
     def execute(
         self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal
@@ -52,7 +53,13 @@ class RoundExecutor(Executor):
         except TffcError as error:
             self.log_error(fl_ctx, str(error))
             return refusal(error.code).to_record()
-        return node.answer(record, kind)
+        reply = node.answer(record, kind)
+        # Of a request that was answered, there are the demands that its bundle meets.
+        log = self.log_error if reply.entries.get("error") else self.log_info
+        for line in self._lines:
+            log(fl_ctx, line)
+        self._lines.clear()
+        return reply
 
     def _open(self, fl_ctx: FLContext) -> Node:
         folder = pathlib.Path(fl_ctx.get_prop(FLContextKey.APP_ROOT)) / BUNDLE
@@ -60,8 +67,7 @@ class RoundExecutor(Executor):
         settle = functools.partial(
             read_site_settings, local, fl_ctx.get_identity_name(), _simulated(fl_ctx)
         )
-        tell = functools.partial(self.log_error, fl_ctx)
-        return Node(lambda fetch: read_bundle(folder), settle, tell)
+        return Node(lambda fetch: read_bundle(folder), settle, self._lines.append)
 
 
 def _simulated(fl_ctx: FLContext) -> Sequence[str]:

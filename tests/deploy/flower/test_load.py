@@ -201,7 +201,7 @@ def test_kills_in_the_middle_of_rounds(
     lines = (
         f"cd {work} && tffc run bundle --data '{DIGITS}' --rounds {rounds} --out {tmp_path}/same"
     )
-    ran = Shell(work / "home").run(lines)
+    ran = Shell(tmp_path / "shell").run(lines)
     assert ran.code == 0, ran.output
     assert [row["clients"] for row in rows(out)] == [3] * rounds
     check_alike(out, tmp_path / "same")

@@ -240,7 +240,7 @@ class NodeSettings:
           LanguageValueError: an entry is invalid, or there is none of its name.
         """
         what = "the node's configuration"
-        _check_names(cls, what, config)
+        check_names(cls, what, config)
         if "partition-id" in config and "data" not in config:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
             config = {**shared, **config}
@@ -259,9 +259,14 @@ class NodeSettings:
         return settings
 
 
-def _check_names(kind: type[NodeSettings], what: str, config: Config) -> None:
-    """Check that all entries are known: without its policy, a node would reveal more."""
-    known = [field.replace("_", "-") for field in kind.__dataclass_fields__]
+def check_names(kind: type[Any], what: str, config: Config) -> None:
+    """Check that all entries of a configuration are known: without its policy, a node would reveal
+    more.
+
+    Raises:
+      LanguageValueError: one is not; `what` names the configuration.
+    """
+    known = [field.name.replace("_", "-") for field in dataclasses.fields(kind)]
     for name in config:
         if name not in known:
             raise LanguageValueError(

@@ -14,6 +14,7 @@ from tffc.deploy.federation.settings import (
     NodeSettings,
     RunSettings,
     ServerSettings,
+    check_names,
 )
 from tffc.support.errors import LanguageValueError, reader
 from tffc.support.files.reading import read_regular
@@ -107,12 +108,10 @@ def _unreadable(path: pathlib.Path, reason: str) -> LanguageValueError:
 
 
 def _check_names(kind: type, what: str, config: Config) -> None:
-    known = {field.name.replace("_", "-") for field in dataclasses.fields(kind)}
     for name, value in config.items():
         reason = WITHOUT_EFFECT[kind].get(name)
         if reason is not None and value != "":
             raise LanguageValueError(
                 "E766", f"{name!r} in {what} has no effect: {reason}", help="leave it out"
             )
-        if name not in known:
-            raise LanguageValueError("E766", f"{name!r} in {what} is not an entry", help=TABLES)
+    check_names(kind, what, config)

@@ -91,9 +91,15 @@ def is_slow(command: list[str]) -> None:
     time.sleep(300)
 
 
-def start(api: NodeApi, token: str, said: pathlib.Path) -> tuple[Any, int]:
-    """Start the process for a task as a SuperExec does, and wait until it says its number."""
+def prepared() -> superexec.Forks:
+    """What a SuperExec starts processes with, ready before it takes a task."""
     forks = superexec.Forks(Pauses(), is_slow)
+    forks.prepare()
+    return forks
+
+
+def start(forks: superexec.Forks, api: NodeApi, token: str, said: pathlib.Path) -> tuple[Any, int]:
+    """Start the process for a task as a SuperExec does, and wait until it says its number."""
     address = f"127.0.0.1:{api.port}"
     where = ["--runtime-api-address", address, "--token", token, "--insecure"]
     process: Any = forks.Popen(["flwr-clientapp", *where, str(said)])
@@ -105,9 +111,10 @@ def start(api: NodeApi, token: str, said: pathlib.Path) -> tuple[Any, int]:
 def test_a_process_that_is_slow_to_begin_is_the_only_one(
     api: NodeApi, tmp_path: pathlib.Path
 ) -> None:
+    forks = prepared()
     token = api.acquire()
     assert token
-    process, number = start(api, token, tmp_path / "said")
+    process, number = start(forks, api, token, tmp_path / "said")
     try:
         end = time.monotonic() + 4 * PATIENCE
         while time.monotonic() < end:

@@ -43,7 +43,8 @@ from tffc.deploy.engines import make_engine
 from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.shards import Batches
 from tffc.runtime.engines.speed import ALONE, BATCHED, SERVER, WAIT
 from tffc.support.errors import (

@@ -42,7 +42,8 @@ from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.groups import GroupedEngine
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
 from tffc.runtime.engines.state import State
 from tffc.support.errors import (

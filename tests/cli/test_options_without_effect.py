@@ -292,9 +292,9 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "skip_bad_groups": {
             f"{RUN} --form mergeable --skip-bad-groups": "'--skip-bad-groups' has no effect: there "
             "are no groups: add --groups N",
-            f"{RUN} --form mergeable --groups 2 --skip-bad-groups --sampling-rate 0.5": "'--skip-"
-            "bad-groups' has no effect: a group that is left out takes clients with it that "
-            "--sampling-rate has drawn",
+            f"{RUN} --form mergeable --groups 2 --skip-bad-groups --sampling-rate 0.5": "--sampling"
+            "-rate and --skip-bad-groups exclude each other: a group that is left out takes "
+            "clients with it that were drawn",
         },
         "buffer": {
             f"{RUN} --buffer 2 --in-flight 2 --engine beam": "'--buffer' has no effect: the engine "

@@ -59,7 +59,7 @@ class RunPlan:
         if self.sampling.rate is not None and groups is not None and groups.skip_bad:
             raise LanguageValueError(
                 "E706",
-                "a group that is left out takes clients with it that a sampling rate has drawn",
+                "a group that is left out takes clients with it that were drawn by a sampling rate",
                 help="let a bad group fail its round, or sample a number of clients",
             )
         if self.buffering is not None:

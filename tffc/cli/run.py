@@ -89,7 +89,9 @@ def run(
 ) -> None:
     """Run rounds, print the output of each, and save what the options ask for."""
     timed = buffer is not None or delays is not None
-    sampling = _sampling(clients_per_round, sampling_rate, seed, is_timed=timed)
+    sampling = _sampling(
+        clients_per_round, sampling_rate, seed, is_timed=timed, skips_groups=skip_bad_groups
+    )
     _check_evaluation(evaluate, evaluate_data, every)
     buffering = _buffering(buffer, in_flight, max_age)
     if groups is None:
@@ -280,7 +282,7 @@ def _check_proofs(runnables: Mapping[str, Runnable], program: str, evaluate: str
 
 
 def _sampling(
-    count: int | None, rate: float | None, seed: int | None, *, is_timed: bool
+    count: int | None, rate: float | None, seed: int | None, *, is_timed: bool, skips_groups: bool
 ) -> Sampling:
     """Return how clients are sampled; check that the options go together.
 
@@ -292,10 +294,10 @@ def _sampling(
         raise click.UsageError(
             "--seed selects the sampled clients: add --clients-per-round K or --sampling-rate Q"
         )
-    if rate is not None:
-        refuse_without_effect(
-            "a group that is left out takes clients with it that --sampling-rate has drawn",
-            "skip_bad_groups",
+    if rate is not None and skips_groups:
+        raise click.UsageError(
+            "--sampling-rate and --skip-bad-groups exclude each other: a group that is left out "
+            "takes clients with it that were drawn"
         )
     return Sampling.of(count, rate, seed)
 

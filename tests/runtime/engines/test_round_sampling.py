@@ -97,14 +97,30 @@ def test_a_run_goes_on_by_the_seed_that_it_was_begun_with(tmp_path: pathlib.Path
         state = sum(2 ** int(name) for name in drawn)
 
 
-def test_an_interrupted_run_goes_on_by_its_seed() -> None:
-    run = tff.run(PROCESS, SOURCE, 4, state=np.int32(0), sampling_rate=0.5)
-    first = next(run)
-    assert run._running is not None
-    run._running.close()
-    run._running = None
-    sampling = run._plan.sampling
-    for each in (first, *run):
+class Interrupting(Values):
+    """Clients whose reading may be interrupted."""
+
+    interrupts = False
+
+    def read(self, client: str) -> Any:
+        if self.interrupts:
+            raise KeyboardInterrupt
+        return super().read(client)
+
+
+def test_an_interrupted_run_goes_on_by_its_seed(tmp_path: pathlib.Path) -> None:
+    out = tmp_path / "run"
+    source = Interrupting(SOURCE.values)
+    run = tff.run(PROCESS, source, 6, state=np.int32(0), sampling_rate=0.5, out=out)
+    finished = [next(run), next(run)]
+    source.interrupts = True
+    with pytest.raises(KeyboardInterrupt):
+        next(run)
+    source.interrupts = False
+    finished += run
+    sampling = sampling_of(out)
+    assert [each.number for each in finished] == [1, 2, 3, 4, 5, 6]
+    for each in finished:
         assert each.clients == sampling.draw(SOURCE.clients, each.number)
 
 

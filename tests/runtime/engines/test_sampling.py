@@ -219,11 +219,12 @@ def test_a_round_for_which_nobody_is_drawn(form: str, size: int | None) -> None:
     assert engine.explain_speed()
 
 
-def test_batches_are_as_large_as_those_of_a_first_round_with_clients() -> None:
-    engine = LocalEngine(process_of(every_aggregation), 1, Batching(4))
-    (nobody,) = run_rounds(engine, State((), "", 0), Values(PAIRS), 1, RARELY)
-    (_,) = run_rounds(engine, nobody.state, Values(PAIRS), 1)
-    assert engine.planner.first_count == len(PAIRS)
+def test_a_round_of_nobody_does_not_set_the_size_of_batches() -> None:
+    planner = LocalEngine(process_of(every_aggregation), 1, Batching(4)).planner
+    assert list(planner.windows(())) == []
+    assert planner.first_count == 0
+    assert [len(window) for window in planner.windows(NAMES)] == [32, 8]
+    assert planner.first_count == len(NAMES)
 
 
 def test_groups_and_masked_sums_of_nobody() -> None:

@@ -251,7 +251,7 @@ def run_command(**options: Any) -> None:
       # Run seven more rounds, from the state of the third round.
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
-      # Let each client take part in each round with probability 0.3, by a secret seed.
+      # Let each client take part with probability 0.3, drawn by a secret seed.
       tffc run build/training --data examples/digits/train --rounds 3 \\
           --sampling-rate 0.3 --out build/sampled
       # Go on from there with another learning rate, data or seed.

@@ -10,14 +10,14 @@ import numpy as np
 
 from tffc.assurance.audit.programs import leaf_paths
 from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
 from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.rounds import RoundQuantities, StateFacts, evaluate
+from tffc.assurance.privacy.sections import results_of_graph
+from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
 from tffc.language.type_parts import local_type
-from tffc.language.types import FunctionType, StructType
-from tffc.support.trampoline import run
+from tffc.language.types import StructType
 
 MOST_PARTNERS = 8
 """The elements with which the ratio of one is tried."""
@@ -27,15 +27,14 @@ def first_values(initialize: Node | None, program: StagedRound) -> dict[str, Any
     """Return the elements of the first state that are known without running anything, by path.
 
     Raises:
-      GraphError: a section is malformed.
+      TffcError: as `compile_initialize` does.
     """
     parameter = program.type.parameter
     assert isinstance(parameter, StructType)
     label = parameter.names[0] or "state"
-    if initialize is None or not isinstance(initialize.type, FunctionType):
+    if initialize is None:
         return {}
-    evaluator = QuantityEvaluator(Algebra())
-    values = flat(run(evaluator.apply(evaluator.value(initialize), None)))
+    values = results_of_graph(compile_initialize(initialize), [], Algebra())
     paths = leaf_paths(local_type(parameter[0]), label)
     if len(paths) != len(values):
         return {}

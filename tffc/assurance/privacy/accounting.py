@@ -47,6 +47,9 @@ class Cohorts:
         return "any clients in each round, without amplification by sampling"
 
 
+ANY_COHORTS = Cohorts()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Gaussian:
     """Normal noise: its standard deviation is `multiplier` times the sensitivity by L2."""
@@ -54,7 +57,7 @@ class Gaussian:
     multiplier: float
 
     def __str__(self) -> str:
-        return f"Gaussian, noise multiplier {self.multiplier:.9g}"
+        return f"Gaussian, noise multiplier {self.multiplier:.7g}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Laplacian:
     multiplier: float
 
     def __str__(self) -> str:
-        return f"Laplace, noise multiplier {self.multiplier:.9g}"
+        return f"Laplace, noise multiplier {self.multiplier:.7g}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,8 +81,8 @@ class Skellam:
 
     def __str__(self) -> str:
         return (
-            f"Skellam, standard deviation {self.deviation:.9g}, in it the sensitivities "
-            f"{self.l2:.9g} by L2 and {self.l1:.9g} by L1"
+            f"Skellam, standard deviation {self.deviation:.7g}, in it the sensitivities "
+            f"{self.l2:.7g} by L2 and {self.l1:.7g} by L1"
         )
 
     def divergence(self, order: float) -> float:

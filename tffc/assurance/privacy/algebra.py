@@ -550,9 +550,10 @@ class Algebra(Registry):
         if whole.distribution not in (*noises.PRIVATE, *noises.HALVES):
             return f"{whole.distribution} noise, for which there is no bound, is added to it"
         if sums.shape is None or noise.shape != sums.shape:
+            shapes = shape_text(noise.shape), shape_text(sums.shape)
             return (
-                f"the noise has the shape {shape_text(noise.shape)}, and the sum {shape_text(sums.shape)}: "
-                "it is not known that each element has noise of its own"
+                f"the noise has the shape {shapes[0]}, and the sum {shapes[1]}: it is not known "
+                "that each element has noise of its own"
             )
         if self.single_draws(sums.provenance.draws) & noise.noise.draws:
             return "its noise is in the sum already"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from tffc.assurance.audit.audit import Audit, Effect
+from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
 from tffc.assurance.privacy.bounds import Monomial, Unknown
@@ -23,6 +23,7 @@ from tffc.assurance.privacy.sensitivity import (
 from tffc.assurance.privacy.state import first_values, known_state
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
+from tffc.support.errors import Span
 
 REACHING = frozenset({"network", "python", "unknown", "files"})
 """The kinds of effects by which a client's data may reach somebody without a channel."""
@@ -31,22 +32,33 @@ REACHING = frozenset({"network", "python", "unknown", "files"})
 @dataclasses.dataclass(frozen=True, slots=True)
 class Missing:
     """A step of a derivation that is not shown: what it would have to show of which release or
-    channel, the reason, and the line of the channel."""
+    channel, the reason, and the place of the channel."""
 
     subject: str
     step: str
     reason: str
-    line: str = ""
+    span: Span | None = None
+
+    @property
+    def line(self) -> str:
+        """The place as reports have it."""
+        return "" if self.span is None else report_place(self.span)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Disclosure:
-    """Something of a round that others see: its name, its kind, and the mechanisms that it is made
-    of, by number."""
+    """Something of a round that others see, or that is kept for later rounds: its name, its kind,
+    and the mechanisms that it is made of, by number.
+
+    It `is_of_earlier` rounds if it is made of their mechanisms, and `is_exposed` if a sum without
+    noise may be in it.
+    """
 
     name: str
     kind: str
     mechanisms: tuple[int, ...]
+    is_of_earlier: bool
+    is_exposed: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,6 +78,7 @@ class NoisySum:
 class Derivation:
     """What is shown of the privacy of a round, or the steps that are `missing`.
 
+    `sums` are its mechanisms, and `numbers` those by which disclosures name them.
     `parts` are the mechanisms of one round, joined by kind, as the accountant takes them.
     `assumptions` are what the derivation rests on and does not show.
     """
@@ -74,6 +87,7 @@ class Derivation:
     data: tuple[str, ...]
     disclosures: tuple[Disclosure, ...]
     sums: tuple[NoisySum, ...]
+    numbers: tuple[int, ...]
     bounds: tuple[ContributionBound, ...]
     parts: tuple[Part, ...]
     missing: tuple[Missing, ...]
@@ -130,14 +144,15 @@ class _Deriving:
         disclosures: list[Disclosure] = []
         draws: set[int] = set()
         for name, kind, value in self._released():
-            numbers = tuple(sorted(value.provenance.mechanisms))
-            disclosures.append(Disclosure(name, kind, numbers))
-            used.update(dict.fromkeys(numbers))
+            disclosures.append(_disclosure(name, kind, value))
+            used.update(dict.fromkeys(value.provenance.mechanisms))
             draws |= self._algebra.single_draws(value.provenance.draws)
             self._note_exposures(name, value)
-        for value in self._quantities.state.values():
-            if value.provenance.is_public or not value.provenance.exposures:
-                used.update(dict.fromkeys(sorted(value.provenance.mechanisms)))
+        for path, value in self._quantities.state.items():
+            kept = _disclosure(path, "kept", value)
+            if kept.mechanisms or kept.is_of_earlier or kept.is_exposed:
+                disclosures.append(kept)
+            used.update(dict.fromkeys(value.provenance.mechanisms))
         mechanisms = {number: self._algebra.mechanisms[number] for number in sorted(used)}
         self._note_reuse(mechanisms, draws)
         self._note_effects()
@@ -147,6 +162,7 @@ class _Deriving:
             self._audit.data,
             tuple(disclosures),
             tuple(map(self._noisy_sum, mechanisms.values())),
+            tuple(mechanisms),
             tuple(self._bounds),
             tuple(parts),
             tuple(dict.fromkeys(self._missing)),
@@ -154,7 +170,7 @@ class _Deriving:
         )
 
     def _released(self) -> Iterator[tuple[str, str, Quantity]]:
-        for name, value, _ in self._quantities.broadcasts:
+        for name, value in self._quantities.broadcasts:
             yield name, "broadcast", value
         if self._quantities.is_output_released:
             for path, value in self._quantities.output.items():
@@ -164,12 +180,12 @@ class _Deriving:
 
     def _note_exposures(self, name: str, value: Quantity) -> None:
         for exposure in value.provenance.exposures:
-            line = str(self._quantities.spans.get(exposure.source) or "")
+            span = self._quantities.spans.get(exposure.source)
             reason = exposure.reason
             if value.provenance.seeded:
                 reason += f"; {', '.join(sorted(value.provenance.seeded))}, the same in each round"
             subject = f"{name}, from {exposure.source}"
-            self._missing.append(Missing(subject, "noise", reason, line))
+            self._missing.append(Missing(subject, "noise", reason, span))
 
     def _note_reuse(self, mechanisms: Mapping[int, Mechanism], released: set[int]) -> None:
         """Note noise that is in more than one place."""
@@ -190,8 +206,8 @@ class _Deriving:
 
     def _add_missing(self, mechanism: Mechanism, step: str, reason: str) -> None:
         channel = mechanism.sums[0][0].channel
-        line = str(self._quantities.spans.get(channel) or "")
-        self._missing.append(Missing(channel, step, reason, line))
+        span = self._quantities.spans.get(channel)
+        self._missing.append(Missing(channel, step, reason, span))
 
     def _note_effects(self) -> None:
         for effect in self._audit.effects:
@@ -201,7 +217,7 @@ class _Deriving:
                         f"{effect.operation} at the {effect.side}",
                         "no other release",
                         "what it shows or passes on may depend on clients' data",
-                        str(effect.span or ""),
+                        effect.span,
                     )
                 )
 
@@ -220,8 +236,8 @@ class _Deriving:
             try:
                 part = make(list(map(self._with_shares, alike)))
             except NotShown as missing:
-                line = str(self._quantities.spans.get(missing.channel) or "")
-                self._missing.append(Missing(missing.channel, missing.step, missing.reason, line))
+                span = self._quantities.spans.get(missing.channel)
+                self._missing.append(Missing(missing.channel, missing.step, missing.reason, span))
             else:
                 if part is not None:
                     yield part
@@ -299,6 +315,12 @@ class _Deriving:
             )
 
 
+def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:
+    origin = value.provenance
+    numbers = tuple(sorted(origin.mechanisms))
+    return Disclosure(name, kind, numbers, origin.is_of_earlier, bool(origin.exposures))
+
+
 def _may_tell(effect: Effect) -> bool:
     """Tell whether an effect may show others something of clients' data."""
     depends = effect.depends
@@ -310,7 +332,7 @@ def _may_tell(effect: Effect) -> bool:
 
 def monomial_text(monomial: Monomial) -> str:
     """Return a monomial as text."""
-    factors = [f"{monomial.coefficient:.9g}"]
+    factors = [f"{monomial.coefficient:.7g}"]
     for unknown, exponent in monomial.powers:
         factors.append(_name(unknown) + ("" if exponent == 1 else f"^{exponent}"))
     if len(factors) > 1 and monomial.coefficient == 1:
@@ -324,29 +346,3 @@ def _name(unknown: Unknown) -> str:
     return {"clients": "the number of clients", "released": "a released number"}.get(
         unknown.kind, "clients' data"
     )
-
-
-def plain(derivation: Derivation) -> dict[str, Any]:
-    """Return a derivation as plain data, for reports."""
-    return {
-        "shown": derivation.is_shown,
-        "neighbours": derivation.neighbours.value,
-        "data": list(derivation.data),
-        "releases": [
-            {"name": d.name, "kind": d.kind, "mechanisms": list(d.mechanisms)}
-            for d in derivation.disclosures
-        ],
-        "bounds": [
-            {
-                "leaves": list(b.leaves),
-                "norm": {0: "each element", 1: "L1", 2: "L2"}[b.norm],
-                "bound": monomial_text(b.number),
-                "by": list(b.by),
-            }
-            for b in derivation.bounds
-        ],
-        "mechanisms": [dataclasses.asdict(each) for each in derivation.sums],
-        "round": [str(part) for part in derivation.parts],
-        "missing": [dataclasses.asdict(each) for each in derivation.missing],
-        "assumptions": list(derivation.assumptions),
-    }

@@ -29,7 +29,8 @@ class Provenance:
 
     `is_of_client` tells that a client's own data is among it.  `exposures` are sums of clients'
     values to which no noise was added.  `draws` are the random numbers that are in it, by number,
-    `mechanisms` the releases, and `seeded` the draws that are the same in each round.
+    `mechanisms` the noisy sums of this round, and `seeded` the draws that are the same in each
+    round.  `is_of_earlier` tells that noisy sums of earlier rounds are in it.
     """
 
     is_of_client: bool = False
@@ -37,6 +38,7 @@ class Provenance:
     draws: frozenset[int] = frozenset()
     mechanisms: frozenset[int] = frozenset()
     seeded: frozenset[str] = frozenset()
+    is_of_earlier: bool = False
 
     @property
     def is_public(self) -> bool:
@@ -58,6 +60,7 @@ def union(*parts: Provenance) -> Provenance:
         frozenset().union(*(part.draws for part in present)),
         frozenset().union(*(part.mechanisms for part in present)),
         frozenset().union(*(part.seeded for part in present)),
+        any(part.is_of_earlier for part in present),
     )
 
 

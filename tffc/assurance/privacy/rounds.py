@@ -9,12 +9,12 @@ from typing import Any
 
 from tffc.assurance.audit.contents import Contents
 from tffc.assurance.audit.names import call_names
+from tffc.assurance.audit.places import report_place
 from tffc.assurance.audit.programs import leaf_paths, results_of
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
 from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
 from tffc.assurance.privacy.quantities import (
-    NOTHING,
     Contribution,
     Exposure,
     Provenance,
@@ -56,7 +56,8 @@ class StateFacts:
     """What is known of the elements of the server's state before each round, by their paths.
 
     `values` never change, `nonnegative` ones are never below zero, `ratios` are those to other
-    elements, and `exposed` ones hold what no noise hides, each with the reason.
+    elements, `noisy` ones hold noisy sums, and `exposed` ones what no noise hides, each with the
+    reason.
     """
 
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
@@ -64,6 +65,7 @@ class StateFacts:
     ratios: Mapping[str, tuple[str, float]] = dataclasses.field(
         default_factory=dict[str, tuple[str, float]]
     )
+    noisy: frozenset[str] = frozenset()
     exposed: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 
@@ -73,7 +75,7 @@ class RoundQuantities:
     paths; `spans` are the places of its channels."""
 
     algebra: Algebra
-    broadcasts: tuple[tuple[str, Quantity, Span | None], ...]
+    broadcasts: tuple[tuple[str, Quantity], ...]
     state: Mapping[str, Quantity]
     output: Mapping[str, Quantity]
     is_output_released: bool
@@ -105,16 +107,15 @@ class _RoundEvaluation(QuantityEvaluator):
             self._state(parameter[0], state or "state"),
             rebuild(local_type(parameter[1]), self._of_client),
         )
-        broadcasts: list[tuple[str, Quantity, Span | None]] = []
+        broadcasts: list[tuple[str, Quantity]] = []
         for staged in self._round.calls.values():
             self.algebra.place = self._place(staged)
             value = self._staged(staged)
             self.values[staged.name] = value
             if staged.stage is Stage.BROADCAST:
-                broadcasts.extend(
-                    (self._names.get(staged.name, staged.name), leaf, staged.binding.span)
-                    for leaf in flat(value)
-                )
+                name = self._names.get(staged.name, staged.name)
+                paths = leaf_paths(local_type(staged.call.type), name)
+                broadcasts.extend(zip(paths, flat(value), strict=True))
         results = results_of(self._round)
         return RoundQuantities(
             self.algebra,
@@ -136,7 +137,7 @@ class _RoundEvaluation(QuantityEvaluator):
     def _place(self, staged: StagedCall) -> str:
         span = staged.binding.span
         name = self._names.get(staged.name, "")
-        return f"{name} ({span})" if span is not None and name else str(span or name)
+        return name if span is None else report_place(span)
 
     # The parameter.
 
@@ -154,10 +155,10 @@ class _RoundEvaluation(QuantityEvaluator):
         if path in facts.nonnegative and shape == ():
             other, ratio = facts.ratios.get(path, (path, 1.0))
             limits = exactly(Monomial(ratio, ((Unknown("state", (other,)), Fraction(1)),)))
-        provenance = NOTHING
+        exposures: frozenset[Exposure] = frozenset()
         if path in facts.exposed:
-            reason = frozenset((Exposure(path, facts.exposed[path]),))
-            provenance = Provenance(exposures=reason)
+            exposures = frozenset((Exposure(path, facts.exposed[path]),))
+        provenance = Provenance(exposures=exposures, is_of_earlier=path in facts.noisy)
         is_integer = isinstance(leaf, TensorType) and leaf.element_type.is_integer
         return Quantity(
             algebra.term("state", path), provenance, limits, shape, is_integer=is_integer

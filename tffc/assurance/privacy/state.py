@@ -69,11 +69,18 @@ class _Search:
         self._nonnegative = {p for p, number in numbers.items() if number is not None}
         self._positive = [path for path, number in numbers.items() if number]
         self._tried: dict[str, int] = {}
+        self._noisy: set[str] = set()
         self._exposed: dict[str, str] = {}
 
     def facts(self) -> StateFacts:
         changing = [p for p in self._nonnegative if p not in self._values]
-        return StateFacts(self._values, frozenset(changing), self._ratios(), dict(self._exposed))
+        return StateFacts(
+            self._values,
+            frozenset(changing),
+            self._ratios(),
+            frozenset(self._noisy),
+            dict(self._exposed),
+        )
 
     def _ratios(self) -> dict[str, tuple[str, float]]:
         """Return the ratio of each positive element to one before it, of those not yet refuted."""
@@ -110,6 +117,10 @@ class _Search:
                 self._tried[path] = self._tried.get(path, 0) + 1
                 dropped = True
         for path, value in after.items():
+            origin = value.provenance
+            if path not in self._noisy and (origin.mechanisms or origin.is_of_earlier):
+                self._noisy.add(path)
+                dropped = True
             if path not in self._exposed:
                 reason = _exposure(value, quantities)
                 if reason:

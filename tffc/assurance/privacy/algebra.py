@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,113 +17,21 @@ import numpy as np
 from tffc.assurance.privacy import bounds, choices, noises, norms
 from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
 from tffc.assurance.privacy.quantities import (
-    Contribution,
     Exposure,
-    Mechanism,
     Noise,
     Provenance,
     Quantity,
     Shape,
     union,
 )
-from tffc.assurance.privacy.registry import Registry
-from tffc.assurance.privacy.shapes import common_shape, shape_text
-
-SMALL = 4096
-"""Constants of at most this many elements are followed by value."""
+from tffc.assurance.privacy.shapes import common_shape
+from tffc.assurance.privacy.tensors import SMALL, Tensors
 
 TRUTH = bounds.between(0.0, 1.0)
 
 
-class Algebra(Registry):
+class Algebra(Tensors):
     """Operations on quantities in one round; equal operations on equal operands are equal."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mechanisms: list[Mechanism] = []
-
-    # Tensors without operands.
-
-    def constant(self, value: Any) -> Quantity:
-        """Return a constant; None stands for one that is not known."""
-        array = None if value is None else np.asarray(value)
-        if array is None or array.dtype.kind not in "biuf":
-            return Quantity(self.fresh(), shape=None if array is None else array.shape)
-        term = self.term("constant", array.dtype.str, array.shape, array.tobytes())
-        limits = ANY
-        if array.size:
-            low, high = float(array.min()), float(array.max())
-            limits = bounds.constant(low) if low == high else bounds.between(low, high)
-        return Quantity(
-            term,
-            bounds=limits,
-            shape=array.shape,
-            content=array if array.size <= SMALL else None,
-            is_integer=array.dtype.kind in "biu",
-        )
-
-    def drawn(self, distribution: str, shape: Shape | None, limits: Bounds = ANY) -> Quantity:
-        """Return a new draw of independent random numbers in their standard form."""
-        number = len(self.draws)
-        self.draws.append(self.place)
-        scale = bounds.constant(1.0)
-        noise = Noise(distribution, scale, frozenset((number,)), self.place)
-        return Quantity(self.fresh(), Provenance(draws=noise.draws), limits, shape, noise=noise)
-
-    def drawn_from(
-        self,
-        distribution: str,
-        seeds: Sequence[Quantity],
-        shape: Shape | None,
-        limits: Bounds = ANY,
-    ) -> Quantity:
-        """Return random numbers that follow from seeds.
-
-        They are noise only if nobody but the program knows the seeds, because it has drawn them.
-        All that is drawn from one seed counts as one draw, since it is the same numbers.
-        """
-        value = self.unknown(seeds, distribution, shape, shape=shape, limits=limits)
-        origin = value.provenance
-        if origin.is_of_client or origin.exposures:
-            return value
-        if not origin.draws:
-            text = f"{self.place} draws from a given seed"
-            seeded = dataclasses.replace(origin, seeded=origin.seeded | {text})
-            return dataclasses.replace(value, provenance=seeded)
-        scale = bounds.constant(1.0)
-        return dataclasses.replace(
-            value, noise=Noise(distribution, scale, origin.draws, self.place)
-        )
-
-    def unknown(
-        self,
-        operands: Iterable[Quantity],
-        *key: Any,
-        shape: Shape | None = None,
-        limits: Bounds = ANY,
-        is_integer: bool = False,
-    ) -> Quantity:
-        """Return a tensor that may be any function of its operands.
-
-        With a `key`, it is always the same function of them.
-        """
-        operands = list(operands)
-        term = self.term(*key, *(each.term for each in operands)) if key else self.fresh()
-        provenance = union(*(self.exposed(each, "is used").provenance for each in operands))
-        return Quantity(term, provenance, limits, shape, is_integer=is_integer)
-
-    def exposed(self, value: Quantity, verb: str) -> Quantity:
-        """Return a tensor whose sums are followed no further, because of what `place` does."""
-        if not value.sums:
-            return value
-        sources = {contribution.channel for contribution, _ in value.sums}
-        reason = f"the sum {verb} by {self.place or 'an operation'} before noise is added to it"
-        exposures = frozenset(
-            Exposure(e.source, reason) if e.source in sources else e
-            for e in value.provenance.exposures
-        )
-        provenance = dataclasses.replace(value.provenance, exposures=exposures)
-        return dataclasses.replace(value, provenance=provenance, sums=())
 
     # The same elements in another form.
 
@@ -268,18 +176,29 @@ class Algebra(Registry):
 
     def square(self, value: Quantity) -> Quantity:
         squared = self.elementwise("square", bounds.square, value)
-        return dataclasses.replace(squared, power_of=(value, 2))
+        squared = dataclasses.replace(squared, power_of=(value, 2))
+        return self._as_norm(squared)
 
     def absolute(self, value: Quantity) -> Quantity:
         magnitude = self.elementwise("absolute", bounds.absolute, value)
         noise = noises.of_symmetric(value, noises.UNIFORM)
-        return dataclasses.replace(
+        magnitude = dataclasses.replace(
             magnitude,
             power_of=(value, 1),
             within=_own(value),
             noise=noise,
             is_integer=value.is_integer,
         )
+        return self._as_norm(magnitude)
+
+    def _as_norm(self, value: Quantity) -> Quantity:
+        """Return a power of a single number of which nothing is known as a norm of it."""
+        assert value.power_of is not None
+        number, power = value.power_of
+        if number.size != 1 or number.bounds.magnitude or number.noise is not None:
+            return value
+        limits = norms.power_sum(number, power)
+        return dataclasses.replace(value, bounds=limits, branches=None)
 
     def sign(self, value: Quantity) -> Quantity:
         sign = self.unknown([value], "sign", shape=value.shape, limits=bounds.between(-1.0, 1.0))
@@ -479,8 +398,10 @@ class Algebra(Registry):
                 return product
             pair = self.multiply(signal, factor), noise
             return dataclasses.replace(product, signal=pair)
-        if factor.size != 1 or value.size == 1 or factor.sums or factor.noise or factor.signal:
+        if factor.size != 1 or factor.sums or factor.noise or factor.signal:
             return None
+        if value.size == 1 and (value.bounds.magnitude or not factor.bounds.magnitude):
+            return None  # Of two numbers, the one of which something is known is the factor.
         if value.shape is not None and shape != value.shape:
             return None
         product = self._product(value, factor, union(value.provenance, factor.provenance))
@@ -533,7 +454,7 @@ class Algebra(Registry):
         whole = noise.noise
         if sums.half is not None:
             whole = noises.combined(sums.half, noise.noise) or noise.noise
-        why = self._flaw(sums, noise, whole)
+        why = self.flaw(sums, noise, whole)
         if why:
             exposures = frozenset(Exposure(e.source, why) for e in sums.provenance.exposures)
             origin = dataclasses.replace(sums.provenance, exposures=exposures)
@@ -543,48 +464,6 @@ class Algebra(Registry):
             origin = union(sums.provenance, noise.provenance)
             return Quantity(self.fresh(), origin, shape=sums.shape, sums=sums.sums, half=whole)
         return self.released(sums.sums, whole, sums.shape or (), sums.provenance, noise)
-
-    def _flaw(self, sums: Quantity, noise: Quantity, whole: Noise) -> str:
-        """Return why noise hides nothing of sums, or an empty text."""
-        assert noise.noise is not None
-        if whole.distribution not in (*noises.PRIVATE, *noises.HALVES):
-            return f"{whole.distribution} noise, for which there is no bound, is added to it"
-        if sums.shape is None or noise.shape != sums.shape:
-            shapes = shape_text(noise.shape), shape_text(sums.shape)
-            return (
-                f"the noise has the shape {shapes[0]}, and the sum {shapes[1]}: it is not known "
-                "that each element has noise of its own"
-            )
-        if self.single_draws(sums.provenance.draws) & noise.noise.draws:
-            return "its noise is in the sum already"
-        return ""
-
-    def released(
-        self,
-        sums: tuple[tuple[Contribution, Bounds], ...],
-        noise: Noise,
-        shape: Shape,
-        provenance: Provenance,
-        *operands: Quantity,
-    ) -> Quantity:
-        """Record a mechanism, and return its result, which is public."""
-        number = len(self.mechanisms)
-        self.mechanisms.append(Mechanism(sums, noise, shape, self.place))
-        channels = {contribution.channel for contribution, _ in sums}
-        rest = union(provenance, *(operand.provenance for operand in operands))
-        left = frozenset(e for e in provenance.exposures if e.source not in channels)
-        return Quantity(
-            self.fresh(),
-            dataclasses.replace(
-                rest,
-                is_of_client=False,
-                exposures=left,
-                draws=rest.draws - noise.draws,
-                mechanisms=rest.mechanisms | {number},
-            ),
-            shape=shape,
-            is_integer=False,
-        )
 
 
 def _own(value: Quantity) -> tuple[Quantity, ...]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tffc.assurance.privacy.bounds import ZERO, Bounds, Unknown, bounded
+from tffc.assurance.privacy.bounds import ZERO, Bounds, Unknown, bounded, negative
 from tffc.assurance.privacy.bounds import either as join
 from tffc.assurance.privacy.quantities import Quantity
 
@@ -37,6 +37,10 @@ def where(condition: Quantity, value: Quantity, holds: bool) -> Bounds:
     for small, large in facts(condition, holds):
         if value.term == small.term:
             above.extend(large.bounds.above)
+        if small.power_of is not None and small.power_of[1] == 1:
+            if small.power_of[0].term == value.term:
+                above.extend(large.bounds.above)
+                below.extend(negative(large.bounds).below)
         if value.term == large.term:
             below.extend(small.bounds.below)
         ratios = [

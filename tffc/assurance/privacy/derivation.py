@@ -4,11 +4,12 @@ it, and the mechanisms that follow; or the steps that are missing."""
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.places import report_place
-from tffc.assurance.privacy import noises
+from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
 from tffc.assurance.privacy.bounds import Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
@@ -27,6 +28,11 @@ from tffc.support.errors import Span
 
 REACHING = frozenset({"network", "python", "unknown", "files"})
 """The kinds of effects by which a client's data may reach somebody without a channel."""
+
+
+ADDED_UP = (noises.NORMAL, noises.SKELLAM)
+"""The distributions of which the sum of independent draws is one again, with their variances added
+up."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -244,7 +250,13 @@ class _Deriving:
 
     def _with_shares(self, mechanism: Mechanism) -> Mechanism:
         """Return a mechanism with the noise that all clients of a round add together."""
-        return mechanism
+        noise = mechanism.noise
+        is_of_clients = any(contribution.noise for contribution, _ in mechanism.sums)
+        if not is_of_clients or noise.distribution not in ADDED_UP:
+            return mechanism
+        shares = bounds.constant(math.sqrt(self._least_clients))
+        whole = dataclasses.replace(noise, scale=bounds.multiply(noise.scale, shares))
+        return dataclasses.replace(mechanism, noise=whole)
 
     def _gaussian(self, mechanisms: Sequence[Mechanism]) -> Gaussian | None:
         norm = self._norm(mechanisms, 2)
@@ -272,6 +284,8 @@ class _Deriving:
         joint: Sensitivity = sensitivity(mechanisms, power, self._neighbours, self._algebra)
         self._bounds.extend(bound for bound in joint.bounds if bound not in self._bounds)
         number = joint.number(self._values)
+        if any(u == CLIENTS and e > 0 for term in joint.terms for u, e in term.powers):
+            number = None
         if number is None:
             unknown = sorted({_name(u) for term in joint.terms for u, _ in term.powers})
             advice = "" if self._knows_first_state else "; the first state is not known"
@@ -307,6 +321,8 @@ class _Deriving:
         yield "random numbers are independent and cannot be predicted"
         if self._knows_first_state:
             yield "the first round begins with the program's first state"
+        if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
+            yield f"at least {self._least_clients} of a round's clients add the noise that they should"
         open_channels = self._audit.seen_by_aggregator
         if open_channels:
             yield (

@@ -322,7 +322,8 @@ class _Deriving:
         if self._knows_first_state:
             yield "the first round begins with the program's first state"
         if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
-            yield f"at least {self._least_clients} of a round's clients add the noise that they should"
+            count = self._least_clients
+            yield f"at least {count} of a round's clients add the noise that they should"
         open_channels = self._audit.seen_by_aggregator
         if open_channels:
             yield (

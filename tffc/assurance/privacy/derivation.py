@@ -11,7 +11,7 @@ from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
-from tffc.assurance.privacy.bounds import Monomial, Unknown
+from tffc.assurance.privacy.bounds import Bounds, Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
 from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities
 from tffc.assurance.privacy.sensitivity import (
@@ -122,8 +122,11 @@ def derive(
       WireError: its message is malformed.
     """
     first = first_values(initialize, program)
-    _, quantities = known_state(program, first)
-    return _Deriving(quantities, audit, neighbours, least_clients, bool(first)).derivation()
+    facts, quantities = known_state(program, first)
+    exposed = bool(facts.exposed)
+    return _Deriving(
+        quantities, audit, neighbours, least_clients, bool(first), exposed
+    ).derivation()
 
 
 class _Deriving:
@@ -134,6 +137,7 @@ class _Deriving:
         neighbours: Neighbours,
         least_clients: int,
         knows_first_state: bool,
+        keeps_secrets: bool,
     ) -> None:
         self._quantities = quantities
         self._algebra = quantities.algebra
@@ -142,6 +146,7 @@ class _Deriving:
         self._values: Mapping[Unknown, float] = {CLIENTS: float(least_clients)}
         self._least_clients = least_clients
         self._knows_first_state = knows_first_state
+        self._keeps_secrets = keeps_secrets
         self._missing: list[Missing] = []
         self._bounds: list[ContributionBound] = []
 
@@ -209,6 +214,15 @@ class _Deriving:
                         "something that is released depends on the noise in another way too",
                     )
                 owner[draw] = mechanism
+        for mechanism in mechanisms.values():
+            inside = frozenset[int]().union(*(c.draws for c, _ in mechanism.sums))
+            for draw in inside - mechanism.noise.draws:
+                if draw in owner:
+                    self._add_missing(
+                        owner[draw],
+                        "noise drawn once",
+                        f"the same noise is in {mechanism.sums[0][0].leaf} in another way too",
+                    )
 
     def _add_missing(self, mechanism: Mechanism, step: str, reason: str) -> None:
         channel = mechanism.sums[0][0].channel
@@ -217,7 +231,7 @@ class _Deriving:
 
     def _note_effects(self) -> None:
         for effect in self._audit.effects:
-            if _may_tell(effect):
+            if self._may_tell(effect):
                 self._missing.append(
                     Missing(
                         f"{effect.operation} at the {effect.side}",
@@ -226,6 +240,15 @@ class _Deriving:
                         effect.span,
                     )
                 )
+
+    def _may_tell(self, effect: Effect) -> bool:
+        """Tell whether an effect may show others something of clients' data, or of noise."""
+        depends = effect.depends
+        if effect.side == "server":
+            kept = depends.state if self._keeps_secrets else ()
+            return bool(depends.channels or depends.draws or kept)
+        tells = depends.elements or depends.counts or depends.shapes or depends.draws
+        return effect.kind in REACHING and bool(tells)
 
     # Mechanisms.
 
@@ -269,7 +292,7 @@ class _Deriving:
     def _skellam(self, mechanisms: Sequence[Mechanism]) -> Skellam | None:
         for mechanism in mechanisms:
             channel = mechanism.sums[0][0].channel
-            if not all(contribution.value.is_integer for contribution, _ in mechanism.sums):
+            if not all(c.value.is_integer and _is_whole(f) for c, f in mechanism.sums):
                 raise NotShown(channel, "integers", "Skellam's noise hides integers only")
         scales = {mechanism.noise.scale.exact for mechanism in mechanisms}
         scale = scales.pop() if len(scales) == 1 else None
@@ -312,7 +335,7 @@ class _Deriving:
 
     def _assumptions(self, mechanisms: Iterable[Mechanism]) -> Iterator[str]:
         yield "each client takes part at most once in a round"
-        yield "no value that a client contributes is infinite or no number"
+        yield "no number that a client computes with is infinite or no number"
         yield "no sum of integers is larger than its type can hold"
         yield (
             "arithmetic is that of real numbers: the digits of floating-point noise may tell more, "
@@ -338,13 +361,9 @@ def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:
     return Disclosure(name, kind, numbers, origin.is_of_earlier, bool(origin.exposures))
 
 
-def _may_tell(effect: Effect) -> bool:
-    """Tell whether an effect may show others something of clients' data."""
-    depends = effect.depends
-    if effect.side == "server":
-        return bool(depends.channels)
-    tells = depends.elements or depends.counts or depends.shapes
-    return effect.kind in REACHING and bool(tells)
+def _is_whole(factor: Bounds) -> bool:
+    exact = factor.exact
+    return exact is not None and not exact.powers and float(exact.coefficient).is_integer()
 
 
 def monomial_text(monomial: Monomial) -> str:

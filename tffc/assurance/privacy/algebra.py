@@ -324,9 +324,9 @@ class Algebra(Tensors):
         for value in (first, second):
             if value.bounds.exact == ZERO:
                 factors.append(self.constant(0.0))
-            elif value.shape != result.shape or result.shape is None:
+            elif value.shape != result.shape or result.shape is None or value.is_scalar:
                 return result
-            elif value.is_scalar or value.parts or (base and value.base != base):
+            elif value.parts or (base and value.base != base):
                 return result
             else:
                 base = value.base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,6 +62,18 @@ def _select(use: NodeUse) -> Outputs:
     if is_vector and condition.shape != first.shape:
         return None  # A vector of conditions is about rows here, and of columns in SelectV2.
     return [use.algebra.choice(condition, first, second)]
+
+
+@ARITHMETIC.rule("FloorMod")
+def _remainder(use: NodeUse) -> Outputs:
+    value, divisor = use.inputs
+    remainder = use.algebra.unknown(
+        use.inputs, "remainder", shape=common_shape(value, divisor), is_integer=value.is_integer
+    )
+    modulus = divisor.bounds.exact
+    if modulus is None or not value.is_integer or value.sums or remainder.shape != value.shape:
+        return [remainder]
+    return [dataclasses.replace(remainder, residue=(value, modulus))]
 
 
 @ARITHMETIC.rule("AddN")

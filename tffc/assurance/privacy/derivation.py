@@ -11,9 +11,9 @@ from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
-from tffc.assurance.privacy.bounds import Monomial, Unknown
+from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
-from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities
+from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities, StateFacts
 from tffc.assurance.privacy.sensitivity import (
     ContributionBound,
     Neighbours,
@@ -122,20 +122,23 @@ def derive(
       WireError: its message is malformed.
     """
     first = first_values(initialize, program)
-    _, quantities = known_state(program, first)
-    return _Deriving(quantities, audit, neighbours, least_clients, bool(first)).derivation()
+    facts, quantities = known_state(program, first)
+    deriving = _Deriving(quantities, facts, audit, neighbours, least_clients, bool(first))
+    return deriving.derivation()
 
 
 class _Deriving:
     def __init__(
         self,
         quantities: RoundQuantities,
+        facts: StateFacts,
         audit: Audit,
         neighbours: Neighbours,
         least_clients: int,
         knows_first_state: bool,
     ) -> None:
         self._quantities = quantities
+        self._facts = facts
         self._algebra = quantities.algebra
         self._audit = audit
         self._neighbours = neighbours
@@ -217,7 +220,7 @@ class _Deriving:
 
     def _note_effects(self) -> None:
         for effect in self._audit.effects:
-            if _may_tell(effect):
+            if self._may_tell(effect):
                 self._missing.append(
                     Missing(
                         f"{effect.operation} at the {effect.side}",
@@ -226,6 +229,15 @@ class _Deriving:
                         effect.span,
                     )
                 )
+
+    def _may_tell(self, effect: Effect) -> bool:
+        """Tell whether an effect may show others something of clients' data or of the noise."""
+        depends = effect.depends
+        if effect.side == "server":
+            exposed = any(path in self._facts.exposed for path in depends.state)
+            return bool(depends.channels or depends.draws or exposed)
+        tells = depends.elements or depends.counts or depends.shapes or depends.draws
+        return effect.kind in REACHING and bool(tells)
 
     # Mechanisms.
 
@@ -269,8 +281,9 @@ class _Deriving:
     def _skellam(self, mechanisms: Sequence[Mechanism]) -> Skellam | None:
         for mechanism in mechanisms:
             channel = mechanism.sums[0][0].channel
-            if not all(contribution.value.is_integer for contribution, _ in mechanism.sums):
-                raise NotShown(channel, "integers", "Skellam's noise hides integers only")
+            whole = [c.value.is_integer and scale.exact == ONE for c, scale in mechanism.sums]
+            if not all(whole):
+                raise NotShown(channel, "integers", "Skellam's noise hides sums of integers only")
         scales = {mechanism.noise.scale.exact for mechanism in mechanisms}
         scale = scales.pop() if len(scales) == 1 else None
         if scale is None or scale.with_values(self._values).powers:
@@ -319,6 +332,8 @@ class _Deriving:
             "as precision-based attacks do"
         )
         yield "random numbers are independent and cannot be predicted"
+        if self._audit.may_be_buffered:
+            yield "rounds are not buffered"
         if self._knows_first_state:
             yield "the first round begins with the program's first state"
         if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
@@ -336,15 +351,6 @@ def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:
     origin = value.provenance
     numbers = tuple(sorted(origin.mechanisms))
     return Disclosure(name, kind, numbers, origin.is_of_earlier, bool(origin.exposures))
-
-
-def _may_tell(effect: Effect) -> bool:
-    """Tell whether an effect may show others something of clients' data."""
-    depends = effect.depends
-    if effect.side == "server":
-        return bool(depends.channels)
-    tells = depends.elements or depends.counts or depends.shapes
-    return effect.kind in REACHING and bool(tells)
 
 
 def monomial_text(monomial: Monomial) -> str:

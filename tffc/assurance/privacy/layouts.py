@@ -114,6 +114,9 @@ def _cast(use: NodeUse) -> Outputs:
         if kind.kind == source.kind:
             return [value]
     if kind.is_integer and source.is_floating:
+        # A negative number becomes a large one in a type without signs.
+        if kind.kind == "uint" and not value.bounds.is_nonnegative:
+            return None
         return [use.algebra.truncated(value)]
     if value.content is not None:
         return [use.algebra.constant(value.content.astype(kind.dtype))]

@@ -24,7 +24,8 @@ from tffc.assurance.privacy.sensitivity import (
 from tffc.assurance.privacy.state import first_values, known_state
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
-from tffc.support.errors import Span
+from tffc.support.errors import LanguageValueError, Span
+from tffc.support.near import did_you_mean
 
 REACHING = frozenset({"network", "python", "unknown", "files"})
 """The kinds of effects by which a client's data may reach somebody without a channel."""
@@ -112,19 +113,45 @@ def derive(
     neighbours: Neighbours,
     *,
     least_clients: int = 1,
+    withheld: Sequence[str] = (),
 ) -> Derivation:
     """Return the derivation for a staged round with its audit.
 
-    `least_clients` is a number of clients that every round has at least.
+    `least_clients` is a number of clients that every round has at least.  Outputs at or below the
+    paths `withheld` are seen by nobody but who runs the rounds.
 
     Raises:
+      LanguageValueError: one of the paths is that of no output.
       GraphError: a section is malformed.
       WireError: its message is malformed.
     """
     first = first_values(initialize, program)
     facts, quantities = known_state(program, first)
-    deriving = _Deriving(quantities, facts, audit, neighbours, least_clients, bool(first))
+    for path in withheld:
+        _check_output(path, quantities.output)
+    deriving = _Deriving(
+        quantities, facts, audit, neighbours, least_clients, bool(first), tuple(withheld)
+    )
     return deriving.derivation()
+
+
+def _check_output(path: str, outputs: Iterable[str]) -> None:
+    """Check that an output is at or below a path.
+
+    Raises:
+      LanguageValueError: none is.
+    """
+    known = list(outputs)
+    if not any(_is_below(output, path) for output in known):
+        raise LanguageValueError(
+            "E706",
+            f"{path!r} is not the path of an output",
+            help=did_you_mean(path, known) or f"the outputs are {', '.join(known)}",
+        )
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith((f"{root}.", f"{root}["))
 
 
 class _Deriving:
@@ -136,6 +163,7 @@ class _Deriving:
         neighbours: Neighbours,
         least_clients: int,
         knows_first_state: bool,
+        withheld: tuple[str, ...],
     ) -> None:
         self._quantities = quantities
         self._facts = facts
@@ -145,6 +173,7 @@ class _Deriving:
         self._values: Mapping[Unknown, float] = {CLIENTS: float(least_clients)}
         self._least_clients = least_clients
         self._knows_first_state = knows_first_state
+        self._withheld = withheld
         self._missing: list[Missing] = []
         self._bounds: list[ContributionBound] = []
 
@@ -183,7 +212,8 @@ class _Deriving:
             yield name, "broadcast", value
         if self._quantities.is_output_released:
             for path, value in self._quantities.output.items():
-                yield path, "output", value
+                if not any(_is_below(path, root) for root in self._withheld):
+                    yield path, "output", value
 
     # Missing steps.
 
@@ -332,6 +362,8 @@ class _Deriving:
             "as precision-based attacks do"
         )
         yield "random numbers are independent and cannot be predicted"
+        if self._withheld:
+            yield f"nobody else sees {', '.join(self._withheld)}"
         if self._audit.may_be_buffered:
             yield "rounds are not buffered"
         if self._knows_first_state:

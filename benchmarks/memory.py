@@ -31,7 +31,8 @@ from tffc.runtime.data.packing import write_pack
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 
 

@@ -15,7 +15,7 @@ from benchmarks.field.settings import Setting
 from benchmarks.field.table import FieldRow
 from benchmarks.rounds.workloads import Arrays
 from benchmarks.sides import Side, SideError
-from tffc.runtime.engines.rounds import sample
+from tffc.runtime.engines.sampling import sample
 
 COMPARED = 3
 """The weights after so many rounds are compared, if nothing is drawn."""

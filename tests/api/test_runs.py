@@ -13,7 +13,7 @@ import tffc as tff
 from tests.api.counting import PROCESS, Count, measured
 from tests.refusals import refusal
 from tffc.api.progress import show_progress, silent
-from tffc.runtime.engines.rounds import sample
+from tffc.runtime.engines.sampling import sample
 from tffc.support.errors import DataError, ExecutionError, LanguageTypeError, LanguageValueError
 
 pytestmark = pytest.mark.tensorflow

@@ -275,7 +275,14 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             "engine beam adds secure sums unmasked"
         },
         "seed": {
-            f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K"
+            f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K or "
+            "--sampling-rate Q"
+        },
+        "sampling_rate": {
+            f"{RUN} --sampling-rate 0.5 --clients-per-round 2": "--clients-per-round and "
+            "--sampling-rate exclude each other",
+            f"{RUN} --buffer 2 --in-flight 2 --sampling-rate 0.5": "'--sampling-rate' has no "
+            "effect: buffered rounds sample no clients: --in-flight says how many work",
         },
         "skip_bad_clients": ALWAYS,
         "groups": {
@@ -284,7 +291,10 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         },
         "skip_bad_groups": {
             f"{RUN} --form mergeable --skip-bad-groups": "'--skip-bad-groups' has no effect: there "
-            "are no groups: add --groups N"
+            "are no groups: add --groups N",
+            f"{RUN} --form mergeable --groups 2 --skip-bad-groups --sampling-rate 0.5": "--sampling"
+            "-rate and --skip-bad-groups exclude each other: a group that is left out takes "
+            "clients with it that were drawn",
         },
         "buffer": {
             f"{RUN} --buffer 2 --in-flight 2 --engine beam": "'--buffer' has no effect: the engine "

@@ -175,6 +175,21 @@ def test_the_time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "".join(counted.parts()) == "verifying: 3 of 4 runs · 0:20:00 left"
 
 
+def test_rounds_with_other_numbers_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(step_line.time, "monotonic", lambda: now[0])
+    shown = step_line.RoundsStep(1, 4)
+    shown.tell(0, 30)
+    shown.tell(30, 30)
+    shown.tell(0, 0)
+    now[0] = 110.0
+    assert "".join(shown.parts()) == "round 2 of 4 · 0/0 clients · 3 a second · 0:00:10 left"
+    shown.tell(0, 6)
+    shown.tell(6, 6)
+    now[0] = 112.0
+    assert "".join(shown.parts()) == "round 3 of 4 · 6/6 clients · 3 a second · 0:00:04 left"
+
+
 def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     import os
     import pty

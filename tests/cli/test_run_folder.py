@@ -24,6 +24,8 @@ from tests.processes import ENVIRONMENT, ROOT, run_python
 from tffc.cli.application import application
 from tffc.runtime.runs.command_record import COMMANDS
 from tffc.runtime.runs.observed import OBSERVED
+from tffc.runtime.runs.round_sampling import read_round_samplings
+from tffc.runtime.runs.run_record import read_record
 
 pytestmark = pytest.mark.slow
 
@@ -118,6 +120,30 @@ def test_what_is_in_the_folder(here: Run, tmp_path: pathlib.Path) -> None:
     with np.load(tmp_path / "kept" / "outputs" / "round-2.npz") as output:
         about = {"round": 2, "clients": 50, "skipped": 0}
         assert rows[1] == {**about, "metrics": {"output": output["0"]}}
+
+
+def test_a_run_goes_on_by_its_secret_seed(here: Run, tmp_path: pathlib.Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    sampled = ("run", "bundle", "--data", "data", "--sampling-rate", "0.2")
+    assert here(*sampled, "--rounds", "2", "--out", str(one)).code == 0
+    shutil.copytree(one, two)
+    for out, rounds in ((one, 6), (two, 3), (two, 6)):
+        page = tmp_path / "page.html"
+        went = here(
+            *sampled, "--rounds", str(rounds), "--out", str(out), "--resume", "--report", str(page)
+        )
+        assert went.code == 0, went.stderr
+    assert contents(one) == contents(two)
+    record = read_record(one)
+    assert record is not None
+    sampling = record.identity.sampling
+    assert sampling.seed_is_secret
+    clients = tuple(f"{number:03}" for number in range(100))
+    drawn = [len(sampling.draw(clients, number)) for number in range(1, 7)]
+    assert [each.took_part for each in read_round_samplings(one)] == drawn
+    assert "drawn by a secret seed" in page.read_text()
+    assert f"{sampling.seed:032x}" not in page.read_text()
+    assert str(sampling.seed) not in page.read_text()
 
 
 @pytest.mark.long

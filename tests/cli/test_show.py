@@ -13,7 +13,7 @@ from tffc.language import to_type
 from tffc.runtime.data.arrays import ArrayLayout
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.data.npz import encode_npz
-from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State, encode_state
 from tffc.runtime.runs.metrics_file import Extent
 from tffc.runtime.runs.run_identity import RunIdentity

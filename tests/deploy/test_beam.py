@@ -43,7 +43,8 @@ from tffc.deploy.engines import make_engine
 from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.shards import Batches
 from tffc.runtime.engines.speed import ALONE, BATCHED, SERVER, WAIT
 from tffc.support.errors import (
@@ -252,13 +253,24 @@ def initialize() -> Any:
 
 
 @needs_beam
-def test_the_same_clients_are_sampled() -> None:
+def test_a_round_of_nobody_is_told_once() -> None:
+    told: list[tuple[int, int]] = []
+    cohort = Cohort(Values([]), (), progress=lambda done, total: told.append((done, total)))
+    assert BeamEngine(process_of(bounded)).run_round((), cohort).output == 0
+    assert told == [(0, 0)]
+
+
+@needs_beam
+@pytest.mark.parametrize(
+    "sampling", [Sampling(5, seed=7), Sampling(rate=0.25, seed=7), Sampling(rate=1e-12)]
+)
+def test_the_same_clients_are_sampled(sampling: Sampling) -> None:
     bundle = compile_bundle(adding_up.node, "mapreduce", initialize=initialize.node)
     process = Process(bundle)
     source = Values([np.int32(2**n) for n in range(20)])
     seen: list[list[tuple[Any, ...]]] = []
     for engine in (LocalEngine(process), BeamEngine(process)):
-        rounds = run_rounds(engine, process.first_state(), source, 3, Sampling(5, seed=7))
+        rounds = run_rounds(engine, process.first_state(), source, 3, sampling)
         seen.append([(each.number, each.clients, each.output, each.state) for each in rounds])
     assert seen[0] == seen[1]
     assert seen[0][0][2] == -1

@@ -42,7 +42,8 @@ from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.groups import GroupedEngine
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
 from tffc.runtime.engines.state import State
 from tffc.support.errors import (
@@ -341,13 +342,16 @@ def test_every_client_of_a_broadcast_form_has_its_own(cluster: Any) -> None:
 
 
 @needs_ray
-def test_the_same_clients_are_sampled(cluster: Any) -> None:
+@pytest.mark.parametrize(
+    "sampling", [Sampling(5, seed=7), Sampling(rate=0.25, seed=7), Sampling(rate=1e-12)]
+)
+def test_the_same_clients_are_sampled(cluster: Any, sampling: Sampling) -> None:
     process = process_of(adding_up, "mapreduce")
     source = Values([np.int32(2**n) for n in range(20)])
     seen: list[list[tuple[Any, ...]]] = []
     for engine in (LocalEngine(process), make_engine("ray", process, options=TWO)):
         state = State(np.int32(-1), process.program, 4)
-        rounds = run_rounds(engine, state, source, 3, Sampling(5, seed=7))
+        rounds = run_rounds(engine, state, source, 3, sampling)
         seen.append([(each.number, each.clients, each.output, each.state) for each in rounds])
     assert seen[0] == seen[1]
     assert [each[0] for each in seen[0]] == [5, 6, 7]

@@ -25,7 +25,8 @@ from tffc.frontend.load import Loaded, load
 from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.interpreter import interpreter
 

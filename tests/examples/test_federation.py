@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.processes import ROOT
-from tffc.assurance.audit.policy import read_policy
+from tffc.assurance.audit.policy_reading import read_policy
 from tffc.deploy.federation.settings import NodeSettings
 
 HERE = ROOT / "examples" / "federation"

@@ -7,7 +7,7 @@ import pathlib
 from tests.fuzz.reader import Reader, damage_text, folder
 from tests.fuzz.targets import seed_programs
 from tests.processes import ROOT
-from tffc.assurance.audit.policy import read_policy
+from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.golden.examples import read_examples
 from tffc.cli.reproducer import Reproducer, decode_reproducer
 from tffc.passes.pipeline_text import parse_passes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import pathlib
 
 from tests.fuzz.reader import (
@@ -54,6 +55,14 @@ def _run() -> pathlib.Path:
 def _whole() -> dict[str, bytes]:
     paths = {name: (_run() / name) for name in FILES}
     return {name: path.read_bytes() if path.exists() else b"" for name, path in paths.items()}
+
+
+def _sampled_by_a_rate() -> list[bytes]:
+    """Return records of the run that say that its clients were drawn with a probability."""
+    record = {**json.loads(_whole()[RUN]), "clients_per_round": None}
+    given = {"seed": 7, "poisson": {"rate": 0.25, "secret_seed": None}}
+    secret = {"seed": None, "poisson": {"rate": 0.25, "secret_seed": "0f" * 16}}
+    return [json.dumps({**record, **sampling}).encode() for sampling in (given, secret)]
 
 
 def read_run(data: bytes) -> bool:
@@ -107,7 +116,10 @@ READERS = {
     ),
     "run": Reader(
         read_run,
-        lambda: [bytes([number]) + _whole()[name] for number, name in enumerate(FILES)],
+        lambda: [
+            *(bytes([number]) + _whole()[name] for number, name in enumerate(FILES)),
+            *(b"\0" + record for record in _sampled_by_a_rate()),
+        ],
         damage_file(b"\0\1\2\3\4"),
         (
             "the record of a run",

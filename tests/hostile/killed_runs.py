@@ -28,7 +28,8 @@ from tffc.deploy.engines import make_engine
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity

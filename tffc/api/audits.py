@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 
 from tffc.api.boundary import public
@@ -15,8 +16,9 @@ from tffc.assurance.audit.bundles import (
     program_digests,
     read_for_audit,
 )
-from tffc.assurance.audit.policy import PolicySource, policy_of
+from tffc.assurance.audit.policy_reading import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged
+from tffc.assurance.privacy.answer import PrivacyQuestion, privacy_of_program
 from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import form_for
@@ -30,30 +32,51 @@ def audit(
     *,
     policy: PolicySource | None = None,
     as_of: datetime.date | None = None,
+    privacy: PrivacyQuestion | None = None,
 ) -> Report:
     """Audit what leaves the clients of a round, and judge it by a policy if one is given.
 
     `source` is a program, or a bundle, which is audited as its program if its components are proved
     to compute it, and otherwise from its components.  `policy` is the path of a YAML file, or its
     content as a dictionary; `as_of` is the day as of which its exceptions hold, by default today.
+    With `privacy`, the report says which differential privacy is shown; a policy with `epsilon`
+    asks for that itself.
 
     Raises:
       TffcError: the program cannot be read or compiled, or the policy is not one.
     """
     known = None if policy is None else policy_of(policy)
-    report = _audited(source, form)
+    question = privacy or (known and known.epsilon)
+    report = _audited(source, form, question or None)
     return report if known is None else judged(report, known, as_of)
 
 
-def _audited(source: Source | Bundle, form: str | None) -> Report:
+def _audited(source: Source | Bundle, form: str | None, question: PrivacyQuestion | None) -> Report:
     name, source = name_of(source), opened(source, form)
     if isinstance(source, Bundle):
         reading = read_for_audit(source)
-        return report_on_bundle(name, source, reading, audit_bundle(source, reading))
+        report = report_on_bundle(name, source, reading, audit_bundle(source, reading))
+        return with_privacy(report, reading.program, source.initialize, question)
     program = round_of(source, form)
     round_ = program.computation
     audited = audit_program(round_, form or form_for(round_), program.discount)
-    return report_on_program(name_of(source, program), round_, audited)
+    report = report_on_program(name_of(source, program), round_, audited)
+    return with_privacy(report, round_, program.initialize, question)
+
+
+def with_privacy(
+    report: Report, program: Node, initialize: Node | None, question: PrivacyQuestion | None
+) -> Report:
+    """Return a report with the answer to a question about privacy, if there is one.
+
+    Raises:
+      MissingExtraError: `dp-accounting` is not installed.
+    """
+    if question is None:
+        return report
+    audited = report.audit
+    answer = privacy_of_program(program, audited.form, audited, initialize, question)
+    return dataclasses.replace(report, privacy=answer)
 
 
 def report_on_program(name: str, program: Node, audited: Audit) -> Report:

@@ -27,7 +27,7 @@ from tffc.api.programs import Source, program_of, round_of
 from tffc.api.proofs import BundleProof
 from tffc.api.runs import Run, WrittenTypes
 from tffc.api.texts import Style
-from tffc.assurance.audit.policy import PolicySource
+from tffc.assurance.audit.policy_reading import PolicySource
 from tffc.assurance.audit.report import Report
 from tffc.assurance.diff.programs import ProgramDifference
 from tffc.assurance.validation import Report as Verification

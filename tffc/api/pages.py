@@ -12,7 +12,7 @@ from tffc.api.boundary import public
 from tffc.api.opened_bundles import name_of, opened
 from tffc.api.programs import Program, Source, round_of
 from tffc.assurance.audit.bundles import Reading, read_for_audit
-from tffc.assurance.audit.policy import PolicySource, policy_of
+from tffc.assurance.audit.policy_reading import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged, source_name
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_initialize

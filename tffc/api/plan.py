@@ -13,9 +13,11 @@ from tffc.runtime.engines.engine import Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.kind import EngineChoice
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import ALL, Round, Sampling, run_rounds
+from tffc.runtime.engines.rounds import Round, run_rounds
+from tffc.runtime.engines.sampling import ALL, Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.runs.run_identity import Timing
+from tffc.support.errors import LanguageValueError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,11 +49,19 @@ class RunPlan:
         return Timing(self.buffering, text) if self.buffering or text else None
 
     def check(self) -> None:
-        """Check that rounds may be buffered as they are to be.
+        """Check that rounds may be buffered as they are to be, and that nothing keeps clients from
+        taking part independently of each other where they are to.
 
         Raises:
-          TffcError: they may not; see `run_buffered`.
+          TffcError: they may not, see `run_buffered`; or a group of clients may be left out.
         """
+        groups = self.engine.groups
+        if self.sampling.rate is not None and groups is not None and groups.skip_bad:
+            raise LanguageValueError(
+                "E706",
+                "a group that is left out takes clients with it that were drawn by a sampling rate",
+                help="let a bad group fail its round, or sample a number of clients",
+            )
         if self.buffering is not None:
             self.buffering.check(len(self.source.clients), self.least_clients)
             self.process.buffered_steps  # noqa: B018 (it is refused here)

@@ -37,7 +37,7 @@ from tffc.runtime.engines.engine import OFF, Batching
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.kind import EngineChoice
 from tffc.runtime.engines.process import Process, check_beginning
-from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
 from tffc.runtime.runs.run_folder import RunFolder, find_state
 from tffc.runtime.tracking.kind import TrackerKind
@@ -80,7 +80,8 @@ def run(
     compiler: str = AUTO,
     precision: str = FULL,
     clients_per_round: int | None = None,
-    seed: int = 0,
+    sampling_rate: float | None = None,
+    seed: int | None = None,
     state: Any = None,
     after_round: int | None = None,
     client_states: Any = None,
@@ -115,6 +116,10 @@ def run(
     one call: "off" for one, "auto" to decide by measuring, or a number.  `device` is the one that
     computes batches, such as "GPU:0"; `compiler` ("pjrt" or "tensorflow") compiles them, and their
     products have the `precision` "full", or "fast", such as TF32 on a GPU.
+
+    All clients take part in each round, or `clients_per_round` of them, or each with the
+    probability `sampling_rate`, independently of the others.  A `seed`, by default 0, draws them;
+    a rate without one gets a secret seed, which only the record in `out` has, as privacy needs it.
 
     Rounds continue from `state`, by default the initial one: a state in the program's own
     structures; a run or one of its rounds, whose numbers go on; or the path of a saved state or of
@@ -159,7 +164,8 @@ def run(
             help="give out=... with the folder, and no state, or leave resume out",
         )
     if buffer is not None:
-        _check_fits_buffer(clients_per_round, batching, groups, resume=resume)
+        _check_fits_buffer(clients_per_round, sampling_rate, batching, groups, resume=resume)
+    sampling = Sampling.of(clients_per_round, sampling_rate, seed)
     kinds = _trackers(track, out)
     name = os.fspath(program) if is_path(program) else getattr(program, "name", "") or IN_PYTHON
     sources: list[ClientSource] = []
@@ -189,7 +195,7 @@ def run(
         process,
         sources[0] if sources else source_of(data, process.data_type),
         choice,
-        Sampling(clients_per_round, seed),
+        sampling,
         evaluation,
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
@@ -282,11 +288,17 @@ def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> 
 
 
 def _check_fits_buffer(
-    clients: int | None, batching: str | int, groups: int | None, *, resume: bool
+    clients: int | None,
+    rate: float | None,
+    batching: str | int,
+    groups: int | None,
+    *,
+    resume: bool,
 ) -> None:
     """Check that nothing is asked for that buffered runs do not have."""
     for is_asked_for, what, instead in (
         (clients is not None, "samples no clients for a round", "in_flight for clients_per_round"),
+        (rate is not None, "samples no clients for a round", "in_flight for sampling_rate"),
         (batching not in (OFF, 1), "computes one client a call", "no batching"),
         (groups is not None, "merges single clients, not groups", "no groups"),
         (resume, "cannot be resumed: its clients in flight are lost", "state=FOLDER for resume"),

@@ -295,6 +295,8 @@ class Run(Iterator[FinishedRound]):
                     or begins
                 )
                 self._client_states = folder.client_states
+                sampling = folder.sampling or self._plan.sampling
+                self._plan = dataclasses.replace(self._plan, sampling=sampling)
                 if self._resume and not self.rows:
                     self.rows += folder.rows()
             self._state = begins or process.first_state()

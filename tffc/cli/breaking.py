@@ -9,9 +9,9 @@ import click
 
 from tffc.assurance.audit.breaking import Breaks, Change, changes
 from tffc.assurance.audit.bundles import read_for_audit
+from tffc.assurance.audit.places import place
 from tffc.assurance.audit.report import source_name
 from tffc.assurance.audit.sarif import Finding, Run, analyzed, sarif
-from tffc.assurance.audit.text import place
 from tffc.assurance.proof.prove import Answer
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation

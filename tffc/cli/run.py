@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import pathlib
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import click
@@ -20,7 +20,7 @@ from tffc.cli.output import say
 from tffc.cli.progress import index_step, show_rounds, step
 from tffc.cli.round_table import RoundTable
 from tffc.cli.run_outputs import OutputOptions, RunOutputs
-from tffc.cli.runnable import check_needs, read_runnable
+from tffc.cli.runnable import Runnable, check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.deploy.engines import ENGINES, choose_engine
 from tffc.language.types import Type
@@ -41,7 +41,7 @@ from tffc.runtime.engines.kind import (
     WORKERS,
     EngineKind,
 )
-from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.frameworks.jax.compiled import keep_compiled
 from tffc.runtime.frameworks.tensorflow.load import is_installed
@@ -59,6 +59,7 @@ def run(
     form: str | None,
     rounds: int,
     clients_per_round: int | None,
+    sampling_rate: float | None,
     seed: int | None,
     skip_bad_clients: bool,
     groups: int | None,
@@ -88,7 +89,10 @@ def run(
 ) -> None:
     """Run rounds, print the output of each, and save what the options ask for."""
     timed = buffer is not None or delays is not None
-    _check_options(None if timed else seed, clients_per_round, evaluate, evaluate_data, every)
+    sampling = _sampling(
+        clients_per_round, sampling_rate, seed, is_timed=timed, skips_groups=skip_bad_groups
+    )
+    _check_evaluation(evaluate, evaluate_data, every)
     buffering = _buffering(buffer, in_flight, max_age)
     if groups is None:
         refuse_without_effect("there are no groups: add --groups N", "skip_bad_groups")
@@ -112,11 +116,7 @@ def run(
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None, None, demands)
     if require_proof:
-        from tffc.cli.prove import check_proof
-
-        for prefix, source_of in (("", program), ("evaluation.", evaluate)):
-            if source_of is not None:
-                check_proof(source_of, runnables[prefix].bundle)
+        _check_proofs(runnables, program, evaluate)
     begins = None if saving.first_state is not None or saving.resume else runnables[""].bundle
     check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
@@ -147,7 +147,7 @@ def run(
         process,
         source,
         choice,
-        Sampling(clients_per_round, seed or 0),
+        sampling,
         evaluation,
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
@@ -155,13 +155,14 @@ def run(
     plan.check()
     outputs = RunOutputs(runnables[""].name, process, evaluation and evaluation.output_type, saving)
     with _telling_how_it_ended(outputs, kind):
-        state = outputs.begin(
+        state, sampling = outputs.begin(
             source,
-            plan.sampling,
+            sampling,
             skip_bad_clients=skip_bad_clients,
             groups=plan.engine.groups,
             timing=plan.timing,
         )
+        plan = dataclasses.replace(plan, sampling=sampling)
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
         _run(plan, state, rounds, outputs, explain_speed=explain_speed)
 
@@ -254,7 +255,9 @@ def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> 
     if in_flight is None:
         raise click.UsageError("--buffer needs --in-flight M, the clients that work at a time")
     refuse_without_effect(
-        "buffered rounds sample no clients: --in-flight says how many work", "clients_per_round"
+        "buffered rounds sample no clients: --in-flight says how many work",
+        "clients_per_round",
+        "sampling_rate",
     )
     refuse_without_effect(
         "buffered rounds compute one client a call", "batching", "device", "compiler", "precision"
@@ -269,16 +272,38 @@ def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> 
     return Buffering(size, in_flight, max_age)
 
 
-def _check_options(
-    seed: int | None,
-    clients_per_round: int | None,
-    evaluate: str | None,
-    evaluate_data: str | None,
-    every: int | None,
-) -> None:
-    """Check that no option is given that has no effect without another."""
-    if seed is not None and clients_per_round is None:
-        raise click.UsageError("--seed selects the sampled clients: add --clients-per-round K")
+def _check_proofs(runnables: Mapping[str, Runnable], program: str, evaluate: str | None) -> None:
+    """Check that the bundles of the round and of its evaluation, if there is one, were proved."""
+    from tffc.cli.prove import check_proof
+
+    for prefix, source_of in (("", program), ("evaluation.", evaluate)):
+        if source_of is not None:
+            check_proof(source_of, runnables[prefix].bundle)
+
+
+def _sampling(
+    count: int | None, rate: float | None, seed: int | None, *, is_timed: bool, skips_groups: bool
+) -> Sampling:
+    """Return how clients are sampled; check that the options go together.
+
+    A seed also draws the clients and delays of rounds if it `is_timed`.
+    """
+    if count is not None and rate is not None:
+        raise click.UsageError("--clients-per-round and --sampling-rate exclude each other")
+    if seed is not None and count is None and rate is None and not is_timed:
+        raise click.UsageError(
+            "--seed selects the sampled clients: add --clients-per-round K or --sampling-rate Q"
+        )
+    if rate is not None and skips_groups:
+        raise click.UsageError(
+            "--sampling-rate and --skip-bad-groups exclude each other: a group that is left out "
+            "takes clients with it that were drawn"
+        )
+    return Sampling.of(count, rate, seed)
+
+
+def _check_evaluation(evaluate: str | None, evaluate_data: str | None, every: int | None) -> None:
+    """Check that no option of evaluations is given that has no effect without another."""
     if (evaluate is None) != (evaluate_data is None):
         raise click.UsageError("--evaluate and --evaluate-data go together")
     if every is not None and evaluate is None:

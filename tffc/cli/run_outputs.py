@@ -23,7 +23,8 @@ from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State, write_state
 from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.runtime.runs import metrics
@@ -170,8 +171,9 @@ class RunOutputs:
         skip_bad_clients: bool,
         groups: ClientGroups | None = None,
         timing: Timing | None = None,
-    ) -> State:
-        """Lock the folder of the run, and return the state to continue from.
+    ) -> tuple[State, Sampling]:
+        """Lock the folder of the run, and return the state to continue from, and the sampling: with
+        the secret seed of the run that goes on.
 
         Raises:
           DataError: the folder of the run cannot be locked, read or written.
@@ -199,6 +201,8 @@ class RunOutputs:
                 client_states=self.client_states,
             )
             self.client_states = self._folder.client_states
+            sampling = self._folder.sampling or sampling
+            self._identity = dataclasses.replace(self._identity, sampling=sampling)
         if is_installed():
             start_tensorflow()
         self._begin_tracking()
@@ -207,7 +211,7 @@ class RunOutputs:
         if self._place() is None:
             self._begun_with = _digest(state)
         self.has_begun = True
-        return state
+        return state, sampling
 
     def _begin_tracking(self) -> None:
         if not self._tracking or self._identity is None:

@@ -164,33 +164,36 @@ class CountedStep:
 
 
 class RoundsStep(CountedStep):
-    """Rounds with the same number of clients each."""
+    """Rounds, of which those to come count as many clients as the mean of those so far."""
 
     def __init__(self, first: int, last: int) -> None:
         super().__init__("preparing the first round", "clients")
         self._first = first
         self._last = last
         self._number = first - 1
+        self._before = 0
+        """The clients of the rounds before."""
 
     def tell(self, done: int, total: int) -> None:
         """Record the number of a round's finished clients; zero begins the next round."""
         if done == 0:
             self._number += 1
+            self._before += self.done
         super().tell(done, total)
 
     def parts(self) -> tuple[str, str]:
         if self._number < self._first:
             return self.text, ""
         passed = time.monotonic() - self.since
-        done = (self._number - self._first) * self.total + self.done
+        done, known = self._before + self.done, self._before + self.total
         parts = [f"round {self._number} of {self._last}", f"{self.done}/{self.total} {self.things}"]
         if done and passed > 0:
             parts.append(f"{done / passed:.3g} a second")
-        everyone = (self._last - self._first + 1) * self.total
-        return " · ".join(parts), f" · {_end(passed, done, everyone)}"
+        to_come = (self._last - self._number) * known / (self._number - self._first + 1)
+        return " · ".join(parts), f" · {_end(passed, done, known + to_come)}"
 
 
-def _end(passed: float, done: int, total: int) -> str:
+def _end(passed: float, done: int, total: float) -> str:
     """Return the estimated remaining time, or the time passed if nothing is done yet."""
     return f"{_clock(passed / done * (total - done))} left" if done else _clock(passed)
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.assurance.audit.text import report_path
+from tffc.assurance.audit.places import report_path
 from tffc.language.nodes import Block, Lambda, Node
 from tffc.language.traverse import walk
 from tffc.support.errors import Span

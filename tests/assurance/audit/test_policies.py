@@ -34,8 +34,9 @@ from tests.assurance.audit.rounds import (
 from tffc.assurance.audit.audit import Depends, Effect, audit, size_of
 from tffc.assurance.audit.breaking import changes
 from tffc.assurance.audit.patterns import Pattern
+from tffc.assurance.audit.places import without_line
 from tffc.assurance.audit.policy import Policy, Waiver, violations
-from tffc.assurance.audit.text import audit_text, without_line
+from tffc.assurance.audit.text import audit_text
 from tffc.language import TensorType, Type
 from tffc.language.notation.type_parser import parse_type
 from tffc.support.errors import PolicyError

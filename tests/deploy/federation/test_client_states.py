@@ -31,7 +31,8 @@ from tffc.deploy.federation.rounds import run_federation
 from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.engines.client_states import ClientStates, StateInMemory
-from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity

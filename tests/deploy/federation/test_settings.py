@@ -101,6 +101,14 @@ def test_buffered_rounds_that_are_refused(config: dict[str, Any], message: str) 
     assert refusal(LanguageValueError, RunSettings.read, config) == message
 
 
+def test_nodes_are_not_sampled_independently_of_each_other() -> None:
+    assert refusal(LanguageValueError, RunSettings.read, {"sampling-rate": 0.5}) == (
+        "'sampling-rate' in the run configuration has no effect: which nodes take part depends on "
+        "who is connected and replies [E766]\n"
+        "  help: leave it out; 'fraction' asks a part of the nodes that are connected"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [

@@ -16,7 +16,8 @@ from tests.runtime.engines.programs import every_aggregation, process_of
 from tests.runtime.engines.test_report import after, said
 from tffc.deploy.federation.messages import Record
 from tffc.runtime.data.identity import SourceIdentity
-from tffc.runtime.engines.rounds import Exchange, Sampling
+from tffc.runtime.engines.rounds import Exchange
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.runs.kept_states import FLOWER as KIND
 from tffc.runtime.runs.metrics import MetricsRow
 from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed, read_observed

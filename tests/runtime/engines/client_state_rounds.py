@@ -11,7 +11,8 @@ from tests.runtime.engines.sources import Values
 from tffc.runtime.engines.engine import Engine
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.rounds import run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 
 

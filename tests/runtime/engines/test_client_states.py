@@ -20,7 +20,8 @@ from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Round, Sampling, run_rounds
+from tffc.runtime.engines.rounds import Round, run_rounds
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity
@@ -33,7 +34,7 @@ FIRST = State(np.int32(3), PROCESS.program, 0)
 
 def expected(rounds: int, sampling: Sampling) -> Iterator[tuple[int, dict[str, int]]]:
     """The sum and the states of clients after each round, in plain Python."""
-    from tffc.runtime.engines.rounds import sample
+    from tffc.runtime.engines.sampling import sample
 
     kept: dict[str, int] = {}
     for number in range(1, rounds + 1):

@@ -22,7 +22,8 @@ from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.read_ahead import READERS
-from tffc.runtime.engines.rounds import Round, run_rounds, sample
+from tffc.runtime.engines.rounds import Round, run_rounds
+from tffc.runtime.engines.sampling import sample
 from tffc.runtime.engines.shards import SHARD
 from tffc.runtime.engines.state import State
 from tffc.runtime.operations.counts import VARIABLE, read_counts

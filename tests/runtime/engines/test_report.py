@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser import needs_chromium, opened
 from tffc.runtime.data.identity import SourceIdentity
-from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.runs.command_record import CommandRecord
 from tffc.runtime.runs.metrics import MetricsRow
 from tffc.runtime.runs.observed import Observed

@@ -1,30 +1,18 @@
-"""Policies: rules for what may leave the clients, and checking a round against them.
-
-A policy is a YAML file, or in Python also a mapping of the same content; `policy.schema.json`
-beside this module is its JSON Schema.
-"""
+"""Policies: rules for what may leave the clients, and checking a round against them."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
-import os
-import pathlib
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterator, Mapping, Sequence
 
 from tffc.assurance.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Protection
 from tffc.assurance.audit.leaves import prefixes
 from tffc.assurance.audit.patterns import Aspect, Pattern
+from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion
 from tffc.language.intrinsics import INTRINSICS
-from tffc.language.values.misfits import describe
 from tffc.runtime.effects.consent import KINDS
-from tffc.support.errors import PolicyError, Span, reader
-from tffc.support.files.reading import read_named
-from tffc.support.files.strict_json import is_text
-from tffc.support.guards import is_listing, is_mapping, is_path, is_tuple
+from tffc.support.errors import PolicyError, Span
 from tffc.support.near import did_you_mean
 
 PROTECTIONS = {protection.name.lower(): protection for protection in Protection}
@@ -43,6 +31,7 @@ RULES = {
     "single-client": "No channel may release the value of a single client.",
     "effects": "Only these effects are allowed on a side.",
     "protection": "Every channel has at least this protection.",
+    "epsilon": "Differential privacy is shown, with at most this ε.",
 }
 """The rules that a round can violate, with descriptions."""
 
@@ -92,6 +81,7 @@ class Policy:
         default_factory=dict[str, tuple[str, ...]]
     )
     protection: Protection = Protection.NONE
+    epsilon: PrivacyQuestion | None = None
     exceptions: tuple[Waiver, ...] = ()
     path: str = ""
     digest: str = ""
@@ -108,6 +98,7 @@ def requirements(policy: Policy) -> dict[str, str]:
         "single-client": None if policy.single_client else SINGLE,
         "effects": "; ".join(sides) or None,
         "protection": None if policy.protection is Protection.NONE else policy.protection.value,
+        "epsilon": None if policy.epsilon is None else policy.epsilon.text(),
     }
     return {rule: text for rule, text in texts.items() if text is not None}
 
@@ -133,8 +124,12 @@ class Violation:
     waiver: Waiver | None = dataclasses.field(default=None, repr=False)
 
 
-def violations(audit: Audit, policy: Policy, today: datetime.date) -> list[Violation]:
+def violations(
+    audit: Audit, policy: Policy, today: datetime.date, privacy: Privacy | None = None
+) -> list[Violation]:
     """Return the violations of a policy, including those that exceptions allow.
+
+    `privacy` is the answer to the question of the policy; without one, nothing is shown.
 
     Raises:
       PolicyError: the policy names something that the round does not have, so that a rule or an
@@ -151,7 +146,24 @@ def violations(audit: Audit, policy: Policy, today: datetime.date) -> list[Viola
         ):
             for message in _leaving(audit, result.depends, policy):
                 every.append(Violation("never-leave", result.name, message, None))
+    every += _epsilon(policy, privacy)
     return [_judged(violation, policy, today) for violation in every]
+
+
+def _epsilon(policy: Policy, privacy: Privacy | None) -> Iterator[Violation]:
+    question = policy.epsilon
+    if question is None:
+        return
+    if privacy is None or privacy.question != question:
+        yield Violation("epsilon", "the rounds", "privacy is not shown: nobody has looked", None)
+        return
+    for step in privacy.steps:
+        message = f"{step.step} is not shown: {step.reason}"
+        yield Violation("epsilon", step.subject, message, step.span)
+    spent, most = privacy.spending, question.at_most
+    if spent is not None and most is not None and not spent.epsilon <= most:
+        message = f"{privacy.sentence()}; allowed: {most:g}"
+        yield Violation("epsilon", "the rounds", message, None)
 
 
 def broken_rules(broken: Sequence[Violation]) -> list[str]:
@@ -310,282 +322,3 @@ def _changed(waiver: Waiver, subjects: Mapping[str, str]) -> PolicyError:
             "Remove it, or in a policy of several programs add optional: true"
         )
     return PolicyError("E977", message, notes=notes, help=help, span=waiver.span)
-
-
-# Reading.
-
-
-PolicySource: TypeAlias = "Policy | Mapping[str, Any] | str | os.PathLike[str]"
-"""A policy in Python: read already, the content of a file, or the path of one."""
-
-
-def policy_of(source: PolicySource) -> Policy:
-    """Return the policy that a caller in Python names.
-
-    Raises:
-      PolicyError: the file cannot be read, or what is named is not a policy.
-    """
-    if isinstance(source, Policy):
-        return source
-    if is_path(source):
-        return read_policy(pathlib.Path(source))
-    if not is_mapping(source):
-        raise PolicyError(
-            "E971",
-            f"a policy cannot be {describe(source)}",
-            help="give the path of a YAML file, or its content as a dictionary, such as "
-            "{'operators': ['federated_secure_sum']}",
-        )
-    return _Reader(None, None).policy(source)
-
-
-@reader("a policy", PolicyError)
-def read_policy(path: pathlib.Path) -> Policy:
-    """Return the policy in a file.
-
-    Raises:
-      PolicyError: it cannot be read, or is not a policy.
-    """
-    import yaml
-
-    from tffc.support.files.yaml_file import MAX_BYTES, read_yaml
-
-    try:
-        data = read_named(path, MAX_BYTES)
-        content, root, twice = read_yaml(data.decode())
-    except OSError as error:
-        raise PolicyError(
-            "E850",
-            f"cannot read the policy {path}: {error.strerror}",
-            help="give the path of a file of YAML",
-        ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PolicyError(
-            "E971",
-            f"the policy {path} is not YAML",
-            notes=(str(error),),
-            help="fix the error in the note; tffc audit --help shows a policy",
-        ) from None
-    if twice is not None:
-        span = Span(str(path), twice.start_mark.line + 1, twice.start_mark.column)
-        raise PolicyError(
-            "E971", f"the key {twice.value!r} occurs twice", help="remove one", span=span
-        )
-    policy = _Reader(path, root).policy(content)
-    return dataclasses.replace(policy, path=str(path), digest=hashlib.sha256(data).hexdigest())
-
-
-KeyPath: TypeAlias = "tuple[object, ...]"
-"""The keys and indices that lead to a value of a policy."""
-
-
-class _Reader:
-    """Reads the content of a policy; `path` is that of its file, and `root` the file's root."""
-
-    def __init__(self, path: pathlib.Path | None, root: Any) -> None:
-        self._path = path
-        self._root = root
-
-    def policy(self, content: object) -> Policy:
-        if is_mapping(content) and "noise" in content:
-            raise self.wrong(
-                "the key 'noise' is not a rule: that a value depends on random draws does not say "
-                "that it is private",
-                ("noise",),
-                "remove it; the report lists the draws of each channel, and what they do to "
-                "privacy has to be shown otherwise",
-            )
-        entries = self._mapping("the policy", {} if content is None else content, FIELDS, ())
-        return Policy(**{name.replace("-", "_"): value for name, value in entries.items()})
-
-    def _mapping(
-        self, what: str, content: object, fields: Mapping[str, _Field], path: KeyPath
-    ) -> dict[str, Any]:
-        if not is_mapping(content):
-            raise self.wrong(f"{what} must be a mapping", path)
-        entries: dict[str, object] = {}
-        for key, value in content.items():
-            if not isinstance(key, str) or key not in fields:
-                near = did_you_mean(_quoted(key), fields)
-                raise self.wrong(
-                    f"{what} cannot have the key {_quoted(key)}",
-                    (*path, key),
-                    near or f"its keys are {', '.join(fields)}",
-                )
-            entries[key] = value
-        return {key: fields[key](self, value, (*path, key)) for key, value in entries.items()}
-
-    def wrong(self, message: str, path: KeyPath, help: str | None = None) -> PolicyError:
-        if self._path is None:
-            help = help or "tffc explain E971 shows a policy"
-            notes = (f"at {_steps(path)} of the policy",) if path else ()
-            return PolicyError("E971", message, notes=notes, help=help)
-        help = help or "tffc audit --help shows a policy"
-        return PolicyError("E971", message, help=help, span=self._span(path))
-
-    def _span(self, path: KeyPath) -> Span | None:
-        """Return the span of the value at a path of keys and indices, if it is in a file."""
-        if self._path is None:
-            return None
-        node = self._root
-        for step in path:
-            # The children of a mapping are pairs of nodes, those of a list are nodes.
-            children: Iterable[Any] = getattr(node, "value", ())
-            for at, child in enumerate(children):
-                if not is_tuple(child):
-                    node = child if at == step else node
-                    continue
-                key, value = cast("tuple[Any, Any]", child)
-                if key.value == step:
-                    node = value if step is not path[-1] else key
-        if node is None:
-            return Span(str(self._path), 1)
-        return Span(str(self._path), node.start_mark.line + 1, node.start_mark.column)
-
-    # Values.
-
-    def kinds(self, value: object, path: KeyPath) -> tuple[str, ...]:
-        known = f"the kinds are {', '.join(EFFECTS)}"
-        return self._known(value, path, EFFECTS, "a kind of effect", known)
-
-    def operators(self, value: object, path: KeyPath) -> tuple[str, ...]:
-        known = f"the operators are {', '.join(OPERATORS)}"
-        return self._known(value, path, OPERATORS, "an operator that takes values", known)
-
-    def _known(
-        self, value: object, path: KeyPath, names: Iterable[str], what: str, help: str
-    ) -> tuple[str, ...]:
-        """Return a list of names, each of which must be one of those known."""
-        listed: tuple[str, ...] = TEXTS(self, value, path)
-        for name in listed:
-            if name not in names:
-                near = did_you_mean(name, names) or help
-                raise self.wrong(f"{name!r} is not {what}", path, near)
-        return listed
-
-    def patterns(self, value: object, path: KeyPath) -> tuple[Pattern, ...]:
-        if not is_listing(value):
-            raise self.wrong(f"{path[-1]} must be a list of patterns", path)
-        return tuple(self._pattern(entry, (*path, at)) for at, entry in enumerate(value))
-
-    def _pattern(self, value: object, path: KeyPath) -> Pattern:
-        if is_text(value):
-            value = {"pattern": value}
-        fields = self._mapping("a pattern", value, PATTERN, path)
-        if "pattern" not in fields:
-            raise self.wrong("a pattern has no text", path, "give the text as pattern: ...")
-        span = self._span(path)
-        pattern = Pattern(fields["pattern"].strip(), fields.get("optional", False), span)
-        if not pattern.path:
-            raise self.wrong("a pattern has no path", path, "give a path as reports print it")
-        return pattern
-
-    def effects(self, value: object, path: KeyPath) -> dict[str, Any]:
-        return self._mapping(
-            "effects", value, {"clients": _Reader.kinds, "server": _Reader.kinds}, path
-        )
-
-    def exceptions(self, value: object, path: KeyPath) -> tuple[Waiver, ...]:
-        if not is_listing(value):
-            raise self.wrong("exceptions must be a list", path)
-        return tuple(self._exception(entry, (*path, at)) for at, entry in enumerate(value))
-
-    def _exception(self, value: object, path: KeyPath) -> Waiver:
-        fields = self._mapping("an exception", value, EXCEPTION, path)
-        missing = [key for key in REQUIRED if key not in fields]
-        if missing:
-            help = None
-            if missing == ["content"]:
-                help = "the report of tffc audit has the content of each channel and effect"
-            raise self.wrong(f"an exception has no {' and no '.join(missing)}", path, help)
-        is_optional = fields.pop("optional", False)
-        return Waiver(is_optional=is_optional, span=self._span(path), **fields)
-
-    def day(self, value: object, path: KeyPath) -> datetime.date:
-        # A datetime is a date too, but has a time.
-        if type(value) is not datetime.date:
-            help = "write datetime.date(2030, 1, 31)" if self._path is None else None
-            raise self.wrong(f"{path[-1]} must be a date, such as 2030-01-31", path, help)
-        return value
-
-    def rule(self, value: object, path: KeyPath) -> str:
-        if not isinstance(value, str) or value not in RULES:
-            near = did_you_mean(_quoted(value), RULES)
-            message = f"{_quoted(value)} is not a rule"
-            raise self.wrong(message, path, near or f"the rules are {', '.join(RULES)}")
-        return value
-
-
-LONGEST_QUOTATION = 200
-"""The most characters that are shown of a value."""
-
-
-def _quoted(value: object) -> str:
-    """Return a value of a policy for a message: its text, or what it is if it is not text."""
-    if not isinstance(value, str):
-        return f"of type {type(value).__name__}"
-    return repr(value[:LONGEST_QUOTATION])
-
-
-def _steps(path: KeyPath) -> str:
-    """Return the keys and indices of a path as Python writes them."""
-    return "".join(f"[{step if type(step) is int else _quoted(step)}]" for step in path)
-
-
-_Field = Callable[[_Reader, object, KeyPath], Any]
-
-
-def _field(
-    expected: str, fits: Callable[[Any], bool], convert: Callable[[Any], Any] = lambda value: value
-) -> _Field:
-    """Return a reader of a field, which converts values that `fits` accepts and refuses others."""
-
-    def read(reader: _Reader, value: object, path: KeyPath) -> Any:
-        if not fits(value):
-            raise reader.wrong(f"{path[-1]} must be {expected}", path)
-        return convert(value)
-
-    return read
-
-
-def _is_number(value: object) -> bool:
-    return type(value) is int and 0 <= value < 2**63
-
-
-TEXT = _field("text", lambda value: is_text(value) and bool(value.strip()))
-TEXTS = _field(
-    "a list of names", lambda value: is_listing(value) and all(map(is_text, value)), tuple
-)
-BOOLEAN = _field("true or false", lambda value: isinstance(value, bool))
-
-PATTERN: dict[str, _Field] = {"pattern": TEXT, "optional": BOOLEAN}
-
-FIELDS: dict[str, _Field] = {
-    "operators": _Reader.operators,
-    "never-leave": _Reader.patterns,
-    "largest-bytes": _field("a number of bytes", _is_number),
-    "least-clients": _field("a number of clients", _is_number),
-    "single-client": BOOLEAN,
-    "effects": _Reader.effects,
-    "protection": _field(
-        f"one of {', '.join(PROTECTIONS)}",
-        lambda value: is_text(value) and value in PROTECTIONS,
-        PROTECTIONS.__getitem__,
-    ),
-    "exceptions": _Reader.exceptions,
-}
-
-EXCEPTION: dict[str, _Field] = {
-    "channel": TEXT,
-    "content": _field(
-        "32 hexadecimal digits, as the report prints them",
-        lambda value: is_text(value) and re.fullmatch("[0-9a-f]{32}", value) is not None,
-    ),
-    "rule": _Reader.rule,
-    "reason": TEXT,
-    "expires": _Reader.day,
-    "optional": BOOLEAN,
-}
-
-REQUIRED = [key for key in EXCEPTION if key != "optional"]
-"""The keys that every exception has."""

@@ -15,6 +15,7 @@ from typing import Any
 from tffc.assurance.audit.audit import Audit, Depends
 from tffc.assurance.audit.cell import audit_cell
 from tffc.assurance.audit.page import audit_page
+from tffc.assurance.audit.places import report_path, report_place
 from tffc.assurance.audit.policy import (
     DESCRIPTIONS,
     Policy,
@@ -23,8 +24,9 @@ from tffc.assurance.audit.policy import (
     requirements,
     violations,
 )
-from tffc.assurance.audit.text import report_path, report_place, report_text, violation_text
+from tffc.assurance.audit.text import report_text, violation_text
 from tffc.assurance.audit.tool import tool_digest
+from tffc.assurance.privacy.answer import Privacy, privacy_document, privacy_lines
 from tffc.support.errors import Span
 from tffc.support.guards import is_dict, is_tuple
 from tffc.support.version import VERSION
@@ -53,7 +55,7 @@ class Report:
     `is_read_from_components` says that the audit is of a bundle's components and not of its
     program, and `proof` what the prover answered: `answer`, `prover` and `reason`; None if the
     source is not a bundle.  `clients_part` is the SHA-256 that approvals of a bundle are about.
-    `as_of` is the day of the verdict, if one was asked for.
+    `as_of` is the day of the verdict, if one was asked for, and so is the answer about `privacy`.
     """
 
     source: str
@@ -65,6 +67,7 @@ class Report:
     violations: Sequence[Violation] = ()
     as_of: datetime.date | None = None
     clients_part: str | None = None
+    privacy: Privacy | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -115,7 +118,8 @@ class Report:
         return f"<audit of {source_name(self.source)}: {self.sentence()}>"
 
     def __str__(self) -> str:
-        return report_text(document(self), self.audit, report_place)
+        lines = () if self.privacy is None else privacy_lines(self.privacy)
+        return report_text(document(self), self.audit, report_place, lines)
 
     def _repr_html_(self) -> str:
         return audit_cell(document(self), self.page())
@@ -135,7 +139,7 @@ def judged(report: Report, policy: Policy, as_of: datetime.date | None) -> Repor
     Raises:
       PolicyError: the policy names something that the round does not have.
     """
-    broken = violations(report.audit, policy, as_of or datetime.date.today())
+    broken = violations(report.audit, policy, as_of or datetime.date.today(), report.privacy)
     return dataclasses.replace(report, policy=policy, violations=broken, as_of=as_of)
 
 
@@ -177,6 +181,7 @@ def document(report: Report) -> Plain:
         },
         "policy": None if report.policy is None else _policy(report, report.policy),
         "audit": _audit(report.audit),
+        "privacy": None if report.privacy is None else privacy_document(report.privacy),
         "violations": [_violation(violation) for violation in report.violations],
     }
 

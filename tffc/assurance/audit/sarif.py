@@ -9,7 +9,7 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tffc.assurance.audit.text import report_path
+from tffc.assurance.audit.places import report_path
 from tffc.support.errors import Span
 from tffc.support.printable import json_text, printable
 from tffc.support.version import VERSION

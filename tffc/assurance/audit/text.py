@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tffc.assurance.audit.audit import Audit, Channel, Depends
+from tffc.assurance.audit.places import place
 from tffc.assurance.audit.policy import Violation
-from tffc.support.errors import Span, shown_path
+from tffc.support.errors import Span
 from tffc.support.printable import printable
 
 ONCE = "sent to each node once, and in no broadcast"
 """How resources get to where they are read."""
-
-
-def place(span: Span) -> str:
-    """Return a span as file and line, relative to the working directory if possible."""
-    return f"{shown_path(span.file)}:{span.line}"
-
-
-def without_line(span: Span) -> str:
-    """Return the file of a span, for texts that do not change when lines move."""
-    return shown_path(span.file)
-
-
-def report_path(file: str) -> str:
-    """Return the path of a file as reports have it: relative to the working directory, or only its
-    name, because other paths tell about the author's machine."""
-    shown = shown_path(file)
-    return pathlib.PurePath(shown).name if pathlib.PurePath(shown).is_absolute() else shown
-
-
-def report_place(span: Span) -> str:
-    """Return a span as file and line, as reports have it."""
-    return f"{report_path(span.file)}:{span.line}"
 
 
 def audit_text(audit: Audit, show_place: Callable[[Span], str]) -> str:
@@ -44,10 +22,16 @@ def audit_text(audit: Audit, show_place: Callable[[Span], str]) -> str:
 
 
 def report_text(
-    document: Mapping[str, Any], audit: Audit, show_place: Callable[[Span], str]
+    document: Mapping[str, Any],
+    audit: Audit,
+    show_place: Callable[[Span], str],
+    privacy: Iterable[str] = (),
 ) -> str:
-    """Return a report, which is also given as a document, as lines."""
-    lines = (*_head(document), *_lines(audit, show_place, has_contents=True))
+    """Return a report, which is also given as a document, as lines, with those about privacy."""
+    end = list(privacy)
+    lines = [*_head(document), *_lines(audit, show_place, has_contents=True)]
+    if end:
+        lines += ["", *end]
     return "\n".join(map(printable, lines)) + "\n"
 
 

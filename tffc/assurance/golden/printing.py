@@ -8,7 +8,8 @@ import pathlib
 from collections.abc import Iterable, Mapping
 
 from tffc.assurance.audit.audit import audit
-from tffc.assurance.audit.text import audit_text, without_line
+from tffc.assurance.audit.places import without_line
+from tffc.assurance.audit.text import audit_text
 from tffc.assurance.diff.outline.listing import section_listing
 from tffc.assurance.diff.programs import section_places
 from tffc.backends import compile_form, compile_initialize

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tffc.assurance.audit.audit import Audit, unmasked
-from tffc.assurance.audit.policy import Policy, broken_rules, read_policy, violations
+from tffc.assurance.audit.policy import Policy, broken_rules, violations
+from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.proof.prove import VERSION as PROVER
 from tffc.assurance.trust.approvals import find_approval
 from tffc.assurance.trust.claims import Findings, differences

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tffc.assurance.audit.bundles import refuse_forged
-from tffc.assurance.audit.policy import PolicySource, policy_of
+from tffc.assurance.audit.policy_reading import PolicySource, policy_of
 from tffc.assurance.trust.admission import trusted_signers
 from tffc.assurance.trust.approvals import (
     MAX_BYTES,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import datetime
 import os
 import pathlib
+from typing import Any
 
 import click
 
-from tffc.api.audits import report_on_bundle, report_on_program
+from tffc.api.audits import report_on_bundle, report_on_program, with_privacy
 from tffc.assurance.audit import documents
 from tffc.assurance.audit.audit import audit
 from tffc.assurance.audit.bundles import audit_bundle
-from tffc.assurance.audit.policy import read_policy
+from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.audit.report import Report, Verdict, judged
 from tffc.assurance.audit.text import violation_text
+from tffc.assurance.privacy.answer import PrivacyQuestion
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.cli.collector import collector_paused
@@ -27,9 +29,10 @@ from tffc.cli.options import (
     tff_source_option,
 )
 from tffc.cli.output import say, write_text
+from tffc.cli.privacy import privacy_options, privacy_question
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
-from tffc.cli.sources import read_round, refuse_form_of_bundle
+from tffc.cli.sources import read_computation, read_round, refuse_form_of_bundle
 
 
 @click.command("audit")
@@ -53,6 +56,10 @@ from tffc.cli.sources import read_round, refuse_form_of_bundle
     type=click.DateTime(["%Y-%m-%d"]),
     help="Evaluate exceptions as of this day.  [default: today]",
 )
+@privacy_options()
+@path_option(
+    "--initialize", metavar="FILE.pb", help="With --privacy: the first state of a stored program."
+)
 @size_option
 @tff_source_option
 def audit_command(
@@ -62,13 +69,15 @@ def audit_command(
     format: str,
     out: str | None,
     as_of: datetime.datetime | None,
+    initialize: pathlib.Path | None,
+    **privacy: Any,
 ) -> None:
     """Show what leaves the clients of a round, how it is protected, and where it goes.
 
     Every aggregation is a channel. For each, shows its name and line in your program, its bytes,
     the elements of a client's data that it may depend on, and the state and output that it reaches.
     The audit holds for every argument: it may list more than a value depends on, never less. Draws
-    of random numbers are not a claim of differential privacy.
+    of random numbers are not a claim of differential privacy; --privacy shows which of it follows.
 
     A bundle is audited as its program if its components are proved to compute it, and otherwise
     from its components; the report says which.
@@ -97,14 +106,20 @@ def audit_command(
       tffc audit examples/temperature/temperature.py:mean_temperature \\
           --form mapreduce
       tffc audit build/training --format html -o audit.html
+      tffc audit build/private --privacy --rounds 100 --sampling-rate 0.01
     """
     if policy is None:
         refuse_without_effect("add --policy", "as_of")
         if format == "sarif":
             raise click.UsageError("'--format sarif' has nothing to show: add --policy")
+    question = privacy_question(**privacy)
     known = None if policy is None else read_policy(policy)
+    if known is not None and known.epsilon is not None:
+        question = known.epsilon
+    if initialize is not None and question is None:
+        raise click.UsageError("'--initialize' has no effect: add --privacy")
     refuse_form_of_bundle(source, form)
-    report = _audited(source, form)
+    report = _audited(source, form, question, initialize)
     if known is not None:
         report = judged(report, known, None if as_of is None else as_of.date())
     write_text(FORMATS[format](report), out)
@@ -112,17 +127,27 @@ def audit_command(
 
 
 @collector_paused()
-def _audited(source: str, form: str | None) -> Report:
+def _audited(
+    source: str,
+    form: str | None,
+    question: PrivacyQuestion | None,
+    initialize: pathlib.Path | None,
+) -> Report:
     """Return the report of a program, or of a bundle after an attempt to prove it."""
     if not os.path.isdir(source):
         program = read_round(source, form)
         round, kind = program.computation, form or form_for(program.computation)
+        first = program.initialize if initialize is None else read_computation(initialize)
         step(f"auditing {source}")
-        return report_on_program(source, round, audit(round, kind, program.discount))
+        report = report_on_program(source, round, audit(round, kind, program.discount))
+        return with_privacy(report, round, first, question)
+    if initialize is not None:
+        raise click.UsageError("'--initialize' has no effect: a bundle has its own")
     bundle = read_bundle(pathlib.Path(source))
     reading = read_proved(source, bundle)
     step(f"auditing {source}")
-    return report_on_bundle(source, bundle, reading, audit_bundle(bundle, reading))
+    report = report_on_bundle(source, bundle, reading, audit_bundle(bundle, reading))
+    return with_privacy(report, reading.program, bundle.initialize, question)
 
 
 FORMATS = {

@@ -44,7 +44,18 @@ from tffc.runtime.tracking.table import TRACKERS
     type=click.IntRange(1),
     help="The number of clients to sample for each round; all by default.",
 )
-@click.option("--seed", type=int, help="The seed for sampling clients; 0 by default.")
+@click.option(
+    "--sampling-rate",
+    metavar="Q",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="The probability with which each client takes part in a round, independently of the "
+    "others.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    help="The seed for sampling clients; by default 0, and with --sampling-rate a secret one.",
+)
 @path_option(
     "--out",
     metavar="DIR",
@@ -240,6 +251,9 @@ def run_command(**options: Any) -> None:
       # Run seven more rounds, from the state of the third round.
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
+      # Let each client take part with probability 0.3, drawn by a secret seed.
+      tffc run build/training --data examples/digits/train --rounds 3 \\
+          --sampling-rate 0.3 --out build/sampled
       # Go on from there with another learning rate, data or seed.
       tffc run examples/digits/federated_averaging.py:training \\
           --data examples/digits/train --rounds 2 --clients-per-round 30 \\

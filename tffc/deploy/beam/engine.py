@@ -142,7 +142,8 @@ class BeamEngine(RemoteEngine):
             with measure(WAIT):
                 prefix = self._run(folder, shipment, scratch)
             reports, skipped = _sort(read_results(prefix), cohort, self.speed)
-        cohort.progress(len(cohort.clients), len(cohort.clients))
+        if cohort.clients:  # without any, this would begin another round
+            cohort.progress(len(cohort.clients), len(cohort.clients))
         with measure(SERVER), showing():
             for index, aggregation in enumerate(steps.aggregations):
                 if index not in reports:

@@ -15,13 +15,8 @@ from collections.abc import Callable
 
 from tffc.assurance.audit.audit import Audit, audit, unmasked
 from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
-from tffc.assurance.audit.policy import (
-    Policy,
-    broken_rules,
-    read_policy,
-    refused_by_policy,
-    violations,
-)
+from tffc.assurance.audit.policy import Policy, broken_rules, refused_by_policy, violations
+from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.trust.admission import admission_of, basis_of
 from tffc.assurance.trust.settings import read_settings
 from tffc.assurance.trust.subjects import clients_part

@@ -14,7 +14,8 @@ from tffc.deploy.federation.engine import FederationEngine, Nodes
 from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.engines.client_states import ClientStates, HeldState
 from tffc.runtime.engines.engine import Cohort, RoundResult
-from tffc.runtime.engines.rounds import Round, Spent, sample
+from tffc.runtime.engines.rounds import Round, Spent
+from tffc.runtime.engines.sampling import sample
 from tffc.runtime.engines.state import State
 from tffc.runtime.operations.counts import count_repeat, count_round
 from tffc.runtime.operations.json_log import logged_as

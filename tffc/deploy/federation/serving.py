@@ -16,7 +16,8 @@ from tffc.deploy.federation.settings import RunSettings
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.operations.json_log import logged_as
 from tffc.runtime.runs.metrics import row_of

@@ -119,6 +119,13 @@ class RunSettings:
                 "'delays' in the run configuration has no effect: nodes work in real time",
                 help="leave it out; tffc run simulates delays in its local engine",
             )
+        if config.get("sampling-rate", "") != "":
+            raise LanguageValueError(
+                "E766",
+                "'sampling-rate' in the run configuration has no effect: which nodes take part "
+                "depends on who is connected and replies",
+                help="leave it out; 'fraction' asks a part of the nodes that are connected",
+            )
         settings.check_buffered()
         return settings
 

@@ -312,6 +312,8 @@ class Planner:
 
     def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield the clients of a round in windows, each of which is planned together."""
+        if not clients:
+            return  # and the next round is the first one
         sizes = self._sizes_for(len(clients))
         size = self._limits.window * sizes[Mode.LOOP]
         if self._prefers_vectors():

@@ -1,9 +1,8 @@
-"""Running rounds one after another on any engine: sampling, numbering and evaluations."""
+"""Running rounds one after another on any engine: their clients, numbers and evaluations."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,9 +12,9 @@ from tffc.runtime.engines.client_states import ClientStates, HeldState, SourceWi
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Cohort, Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
+from tffc.runtime.engines.sampling import ALL, Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.operations.counts import count_round
-from tffc.support.errors import DataError, LanguageValueError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,30 +83,6 @@ class Round:
     exchange: Exchange | None = dataclasses.field(default=None, compare=False)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sampling:
-    """The choice of clients for each round: a number of them drawn by a seed, or all."""
-
-    clients: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check that the number of clients is positive.
-
-        Raises:
-          LanguageValueError: it is not.
-        """
-        if self.clients is not None and self.clients < 1:
-            raise LanguageValueError(
-                "E706",
-                f"cannot sample {self.clients} clients for a round",
-                help="give a positive number, or None for all clients",
-            )
-
-
-ALL = Sampling()
-
-
 def run_rounds(
     engine: Engine,
     state: State,
@@ -131,8 +106,7 @@ def run_rounds(
     it is returned.  By a model of `delays`, a round takes as long as its slowest client.  If an
     evaluation is due after a round, it is done before the round is yielded.
 
-    A sample depends only on the seed, the number of the round and the clients' names, so rounds
-    continued from a saved state are the same as without interruption.
+    A round for which nobody is drawn is run like any other: to leave it out would show that.
 
     Raises:
       DataError: there are too few clients, or a client's data cannot be read.
@@ -147,7 +121,7 @@ def run_rounds(
     last = state.rounds + rounds
     for _ in range(rounds):
         number = state.rounds + 1
-        names = sample(source.clients, sampling.clients, sampling.seed, number)
+        names = sampling.draw(source.clients, number)
         cohort = Cohort(source, names, skip_bad_clients, deliver, progress, number, least_clients)
         held: dict[str, HeldState] = {}
         if client_states is not None:
@@ -190,28 +164,3 @@ def _with_states(cohort: Cohort, states: ClientStates, held: dict[str, HeldState
 
     source = SourceWithStates(cohort.source, states, cohort.clients)
     return dataclasses.replace(cohort, source=source, deliver=deliver)
-
-
-def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
-    """Return the clients that take part in round `number`, sorted by name.
-
-    They are those with the lowest hashes of seed, round and name.  So a client can compute its own
-    hash, and nothing depends on a library's random numbers.
-
-    Raises:
-      DataError: there are fewer than `count` clients.
-    """
-    if count is None:
-        return clients
-    if count > len(clients):
-        raise DataError(
-            "E662",
-            f"cannot sample {count} clients of {len(clients)}",
-            help="sample fewer",
-            remedy="sample size",
-        )
-
-    def rank(client: str) -> bytes:
-        return hashlib.sha256(f"{seed}/{number}/{client}".encode(errors="surrogateescape")).digest()
-
-    return tuple(sorted(sorted(clients, key=rank)[:count]))

@@ -9,6 +9,7 @@ import html
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.speed import PARTS, REST
 from tffc.runtime.runs.kept_states import FLOWER
 from tffc.runtime.runs.metrics import MetricsRow, curves
@@ -322,8 +323,10 @@ def _identity(report: RunReport) -> list[str]:
     identity = record.identity
     source, sampling = identity.source, identity.sampling
     drawn = "all"
-    if sampling.clients is not None:
-        drawn = f"{sampling.clients:,}, drawn by the seed {sampling.seed}"
+    if sampling.rate is not None:
+        drawn = f"each with probability {sampling.rate}, drawn by {_seed(sampling)}"
+    elif sampling.clients is not None:
+        drawn = f"{sampling.clients:,}, drawn by {_seed(sampling)}"
     options = ", ".join(f"{name}={value}" for name, value in source.options.items())
     rows = {
         "form": _text(identity.form),
@@ -348,6 +351,10 @@ def _identity(report: RunReport) -> list[str]:
         rows["SHA-256 of the metrics"] = _code(record.metrics.digest)
     about = "What the run is"
     return [f"<h2>{about}</h2>", *_table(about, ("", ""), rows.items(), ("", ""))]
+
+
+def _seed(sampling: Sampling) -> str:
+    return "a secret seed" if sampling.seed_is_secret else f"the seed {sampling.seed}"
 
 
 def _bad_data(identity: RunIdentity) -> dict[str, str]:

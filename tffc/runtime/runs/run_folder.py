@@ -43,6 +43,7 @@ from tffc.runtime.data.npz import encode_npz
 from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.engines.state import State, encode_state, read_state
 from tffc.runtime.runs.command_record import COMMANDS, CommandRecord, add_command
 from tffc.runtime.runs.kept_states import CLIENTS, StateFile, file_of, remove_file, state_files
@@ -118,6 +119,8 @@ class RunFolder:
         """What the run has measured about batches; see `Batching`."""
         self.client_states: ClientStates | None = None
         """The states of clients after the last finished round, once begun, if they keep any."""
+        self.sampling: Sampling | None = None
+        """The sampling of the run, once begun, with the secret seed that it was begun with."""
 
     def begin(
         self,
@@ -311,6 +314,7 @@ class RunFolder:
         self._begin_states(client_states)
         self._write(self.path / SOURCE, source)
         self._is_new = True
+        self.sampling = identity.sampling
         self._record = RunRecord(
             identity, sha256(source), 0, None, self._metrics.extent, origin, VERSION
         )
@@ -321,6 +325,8 @@ class RunFolder:
         return first
 
     def _go_on(self, record: RunRecord, identity: RunIdentity) -> State | None:
+        self.sampling = identity.sampling.continuing(record.identity.sampling)
+        identity = dataclasses.replace(identity, sampling=self.sampling)
         changes = differences(record.identity, identity)
         if changes:
             raise DataError(

@@ -14,13 +14,16 @@ from tffc.runtime.data.identity import SourceIdentity, source_differences
 from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.sampling import Sampling
 
 GROUPS = "groups"
 """The key of the groups in the record of a run."""
 
 TIMING = "timing"
 """The key of `Timing` in the record of a run that has one."""
+
+POISSON = "poisson"
+"""The key of the rate, and of the secret seed, in the record of a run that samples by a rate."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,8 +89,7 @@ class RunIdentity:
         return {
             "form": self.form,
             "programs": dict(self.programs),
-            "clients_per_round": self.sampling.clients,
-            "seed": self.sampling.seed,
+            **sampling_as_json(self.sampling),
             "skip_bad_clients": self.skip_bad_clients,
             **({} if self.groups is None else {GROUPS: dataclasses.asdict(self.groups)}),
             **({} if self.timing is None else {TIMING: self.timing.as_json()}),
@@ -114,10 +116,10 @@ def differences(begun: RunIdentity, now: RunIdentity) -> list[str]:
 
 def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:
     old, new = begun.sampling, now.sampling
-    if old.clients != new.clients:
-        yield f"a round takes {_clients(old)}, and here {_clients(new)}"
-    if old.seed != new.seed:
-        yield f"its seed is {old.seed}, and here {new.seed}"
+    if (old.clients, old.rate) != (new.clients, new.rate):
+        yield f"a round takes {old}, and here {new}"
+    if (old.seed, old.seed_is_secret) != (new.seed, new.seed_is_secret):
+        yield f"its seed is {seed_text(old)}, and here {seed_text(new)}"
     if begun.skip_bad_clients != now.skip_bad_clients:
         words = ("fails its round", "is left out")
         yield (
@@ -139,5 +141,29 @@ def _groups(identity: RunIdentity) -> str:
     return f"{groups.count} groups" + (", of which bad ones are left out" * groups.skip_bad)
 
 
-def _clients(sampling: Sampling) -> str:
-    return "all clients" if sampling.clients is None else f"{sampling.clients} clients"
+def sampling_as_json(sampling: Sampling) -> dict[str, Any]:
+    """Return the fields of a sampling in the record of a run.
+
+    A seed that is secret is a text there, in hex, for it has more bits than numbers of records.
+    """
+    is_secret, seed = sampling.seed_is_secret, sampling.seed
+    poisson = {"rate": sampling.rate, "secret_seed": f"{seed:032x}" if is_secret else None}
+    return {
+        "clients_per_round": sampling.clients,
+        "seed": None if is_secret else seed,
+        **({} if sampling.rate is None else {POISSON: poisson}),
+    }
+
+
+def sampling_from_json(fields: Mapping[str, Any]) -> Sampling:
+    """Return a sampling from the fields of a record that were checked."""
+    rate = secret = None
+    if POISSON in fields:
+        rate, secret = fields[POISSON]["rate"], fields[POISSON]["secret_seed"]
+    seed = fields["seed"] if secret is None else int(secret, 16)
+    return Sampling(fields["clients_per_round"], seed, rate, secret is not None)
+
+
+def seed_text(sampling: Sampling) -> str:
+    """Return the seed for people, who are not told one that is secret."""
+    return "secret" if sampling.seed_is_secret else str(sampling.seed)

@@ -16,9 +16,16 @@ from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, file_digest
 from tffc.runtime.engines.client_groups import ClientGroups
-from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.sampling import is_rate
 from tffc.runtime.runs.metrics_file import Extent
-from tffc.runtime.runs.run_identity import GROUPS, TIMING, RunIdentity, Timing
+from tffc.runtime.runs.run_identity import (
+    GROUPS,
+    POISSON,
+    TIMING,
+    RunIdentity,
+    Timing,
+    sampling_from_json,
+)
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import read_regular
 from tffc.support.files.strict_json import (
@@ -47,6 +54,8 @@ LONGEST_RUN, LONGEST_SOURCE = 2**24, 2**32
 """The limits on the bytes of the files."""
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
+SECRET = re.compile(r"[0-9a-f]{32}")
+"""A seed that is secret."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,6 +128,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     record = _object(file, content)
     _check_format(file, record)
     _check(file, record, {**_RUN, **{key: _MAY_BE[key] for key in _MAY_BE if key in record}})
+    _check_sampling(file, record)
     about = _read(folder / SOURCE, LONGEST_SOURCE)
     if about is None or sha256(about) != record["source"]["sha256"]:
         raise altered(folder / SOURCE, "is gone" if about is None else "was changed")
@@ -130,7 +140,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     identity = RunIdentity(
         record["form"],
         record["programs"],
-        Sampling(record["clients_per_round"], record["seed"]),
+        sampling_from_json(record),
         record["skip_bad_clients"],
         SourceIdentity(**source),
         ClientGroups(**record[GROUPS]) if GROUPS in record else None,
@@ -254,6 +264,16 @@ def _check(file: pathlib.Path, fields: Mapping[str, Any], shapes: _Shapes) -> No
             raise _malformed(file, f"it has a {key!r}")
 
 
+def _check_sampling(file: pathlib.Path, record: Mapping[str, Any]) -> None:
+    """Check that a round has a number of clients or a rate, and one seed."""
+    poisson = record.get(POISSON)
+    if poisson is not None and record["clients_per_round"] is not None:
+        raise _malformed(file, f"it has both a 'clients_per_round' and a {POISSON!r}")
+    is_secret = poisson is not None and poisson["secret_seed"] is not None
+    if is_secret != (record["seed"] is None):
+        raise _malformed(file, "its 'seed' is not right")
+
+
 def _malformed(file: pathlib.Path, reason: str) -> DataError:
     return DataError(
         "E938",
@@ -264,6 +284,10 @@ def _malformed(file: pathlib.Path, reason: str) -> DataError:
 
 def _is_digest(value: object) -> bool:
     return isinstance(value, str) and DIGEST.fullmatch(value) is not None
+
+
+def _is_seed(text: str) -> bool:
+    return SECRET.fullmatch(text) is not None
 
 
 def _is_object(value: object, shapes: _Shapes) -> bool:
@@ -292,7 +316,7 @@ _RUN: _Shapes = {
     "form": is_text,
     "programs": lambda value: is_table(value, _is_digest) and "computation" in value,
     "clients_per_round": lambda value: value is None or (is_count(value) and value > 0),
-    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "seed": lambda value: value is None or (isinstance(value, int) and not isinstance(value, bool)),
     "skip_bad_clients": lambda value: isinstance(value, bool),
     "source": lambda value: _is_object(
         value, {"kind": is_text, "clients": is_count, "sha256": _is_digest}
@@ -316,6 +340,13 @@ _MAY_BE: _Shapes = {
         {
             "count": lambda count: is_count(count) and count > 0,
             "skip_bad": lambda skips: isinstance(skips, bool),
+        },
+    ),
+    POISSON: lambda value: _is_object(
+        value,
+        {
+            "rate": is_rate,
+            "secret_seed": lambda seed: seed is None or (is_text(seed) and _is_seed(seed)),
         },
     ),
     TIMING: lambda value: _is_object(

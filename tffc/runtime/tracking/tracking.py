@@ -8,8 +8,9 @@ import pathlib
 from collections.abc import Callable, Generator, Iterable, Sequence
 
 from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.sampling import Sampling
 from tffc.runtime.runs.metrics import MetricsRow
-from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.run_identity import RunIdentity, seed_text
 from tffc.runtime.runs.tracked import Tracked, add_tracked, read_tracked
 from tffc.runtime.tracking.kind import Ending, RunFacts, Tracker, TrackerKind
 from tffc.support.errors import TffcError
@@ -29,19 +30,27 @@ def parameters(
 
     `sha256/...` are the digests of the bundle's programs.
     """
-    sample = identity.sampling
     fields = {
         "program": name,
         "command": command,
         "form": identity.form,
-        "clients_per_round": "all" if sample.clients is None else str(sample.clients),
-        "seed": str(sample.seed),
+        **_sampling(identity.sampling),
         "skip_bad_clients": str(identity.skip_bad_clients).lower(),
         "data": f"{identity.source.kind}, {counted(len(identity.source.clients), 'client')}",
         "tffc": VERSION,
         **{f"sha256/{path}": digest for path, digest in process.digests.items()},
     }
     return {key: text for key, text in fields.items() if text is not None}
+
+
+def _sampling(sampling: Sampling) -> dict[str, str]:
+    seed = {"seed": seed_text(sampling)}
+    if sampling.rate is not None:
+        return {"sampling_rate": str(sampling.rate), **seed}
+    return {
+        "clients_per_round": "all" if sampling.clients is None else str(sampling.clients),
+        **seed,
+    }
 
 
 def numbers_of(row: MetricsRow) -> dict[str, float]:

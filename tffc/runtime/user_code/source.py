@@ -282,6 +282,9 @@ def _is_users(frame: FrameType) -> bool:
     if file.startswith((PACKAGE, "<frozen importlib")):
         return False
     package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    # Python makes the methods of our dataclasses of text.
+    if file == "<string>" and package == __name__.partition(".")[0]:
+        return False
     return package not in FRAMEWORKS and not os.path.basename(file).startswith(AUTOGRAPH)
 
 

@@ -1,0 +1,478 @@
+"""Arithmetic on what is known of tensors, whatever framework's operations ask for it.
+
+Each operation is conservative: what it does not follow becomes a tensor of which only the
+provenance is known, and sums over clients that it takes count as exposed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tffc.assurance.privacy import bounds, choices, noises, norms
+from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
+from tffc.assurance.privacy.quantities import (
+    Exposure,
+    Noise,
+    Provenance,
+    Quantity,
+    Shape,
+    union,
+)
+from tffc.assurance.privacy.shapes import common_shape
+from tffc.assurance.privacy.tensors import SMALL, Tensors
+
+TRUTH = bounds.between(0.0, 1.0)
+
+
+class Algebra(Tensors):
+    """Operations on quantities in one round; equal operations on equal operands are equal."""
+
+    # The same elements in another form.
+
+    def same(self, value: Quantity, shape: Shape | None = None) -> Quantity:
+        """Return a tensor of the same elements at perhaps other places."""
+        if shape == value.shape and shape is not None:
+            return value
+        noise = value.noise
+        if value.size is None or shape is None or math.prod(shape) != value.size:
+            noise = None
+        keeps_sums = noise is not None or value.noise is None
+        content = None
+        if value.content is not None and shape is not None and math.prod(shape) == value.size:
+            content = np.reshape(value.content, shape)
+        rearranged = dataclasses.replace(
+            value,
+            term=self.term("rearranged", value.term, shape),
+            elements=value.base,
+            shape=shape,
+            noise=noise,
+            content=content,
+        )
+        return rearranged if keeps_sums else self.unknown([value], shape=shape)
+
+    def truncated(self, value: Quantity) -> Quantity:
+        """Return the elements rounded towards zero."""
+        if value.is_integer:
+            return value
+        result = self.unknown([value], "truncated", shape=value.shape, is_integer=True)
+        return dataclasses.replace(
+            result,
+            bounds=bounds.either(value.bounds, exactly(ZERO)),
+            within=_own(value),
+            content=None if value.content is None else np.trunc(value.content).astype(np.int64),
+        )
+
+    def stacked(self, values: Sequence[Quantity], *key: Any, shape: Shape | None) -> Quantity:
+        """Return a tensor that has the elements of several."""
+        stack = self.unknown(values, *key, shape=shape)
+        content = None
+        if all(value.content is not None for value in values) and len(values) <= SMALL:
+            content = np.concatenate([np.ravel(value.content) for value in values])
+            content = content.reshape(shape) if shape is not None else None
+        if any(value.sums or value.noise or value.signal for value in values):
+            return stack
+        limits = values[0].bounds
+        for value in values[1:]:
+            limits = bounds.either(limits, value.bounds)
+        return dataclasses.replace(
+            stack,
+            bounds=limits,
+            parts=tuple(values),
+            content=content,
+            is_integer=all(value.is_integer for value in values),
+        )
+
+    def part_of(self, value: Quantity, *key: Any, shape: Shape | None) -> Quantity:
+        """Return some elements of a tensor, each at most once."""
+        if value.sums or value.signal:
+            if value.shape == shape:
+                return value
+            term = self.term("part", value.term, *key)
+            return dataclasses.replace(value, term=term, shape=shape, content=None)
+        part = self.unknown([value], "part", *key, shape=shape)
+        return dataclasses.replace(
+            part, bounds=value.bounds, within=(value,), is_integer=value.is_integer
+        )
+
+    # Arithmetic.
+
+    def add(self, first: Quantity, second: Quantity) -> Quantity:
+        for sums, noise in ((first, second), (second, first)):
+            if noise.noise is not None and not noise.provenance.is_of_client:
+                if sums.sums:
+                    return self._mechanism(sums, noise)
+                if sums.provenance.is_of_client and not sums.signal:
+                    return self._signal(sums, noise)
+        if first.sums or second.sums:
+            return self._sum_of_sums(first, second)
+        total = self._elementwise("add", bounds.add, first, second)
+        total = dataclasses.replace(total, addends=(first, second))
+        joint = norms.add(first.bounds, second.bounds) if first.is_scalar else total.bounds
+        total = dataclasses.replace(total, bounds=joint) if second.is_scalar else total
+        if first.noise is not None and second.noise is not None:
+            noise = noises.combined(first.noise, second.noise)
+            kept = noise and _if_same_shape(noise, total, first, second)
+            return dataclasses.replace(total, noise=kept)
+        for noise, other in ((first, second), (second, first)):
+            if noise.noise is not None and other.provenance.is_public:
+                kept = _if_same_shape(noise.noise, total, noise)
+                return dataclasses.replace(total, noise=kept)
+        return total
+
+    def negative(self, value: Quantity) -> Quantity:
+        return self.multiply(self.constant(-1 if value.is_integer else -1.0), value)
+
+    def subtract(self, first: Quantity, second: Quantity) -> Quantity:
+        if first.term == second.term and first.provenance.is_public:
+            return self.constant(np.zeros(first.shape)) if first.shape is not None else first
+        if first.term == second.term and not (first.sums or first.signal):
+            zero = self.unknown([first], "zero", shape=first.shape)
+            return dataclasses.replace(zero, bounds=exactly(ZERO))
+        return self.add(first, self.negative(second))
+
+    def multiply(self, first: Quantity, second: Quantity) -> Quantity:
+        if first.content is not None and second.content is not None:
+            folded = self._folded(np.multiply, first, second)
+            if folded is not None:
+                return folded
+        if first.term == second.term:
+            return self.square(first)
+        for value, factor in ((first, second), (second, first)):
+            if factor.bounds.exact == ONE and factor.is_scalar:
+                return value
+            scaled = self._scaled(value, factor)
+            if scaled is not None:
+                return scaled
+        product = self._elementwise("multiply", bounds.multiply, first, second)
+        if first.noise is not None and second.noise is not None:
+            noise = noises.product(first.noise, second.noise)
+            kept = noise and _if_same_shape(noise, product, first, second)
+            return dataclasses.replace(product, noise=kept)
+        for value, mask in ((first, second), (second, first)):
+            if value.provenance.is_of_client and not value.signal and not mask.signal:
+                low, high = mask.bounds.interval
+                if low >= -1.0 and high <= 1.0 and product.shape == value.shape is not None:
+                    product = dataclasses.replace(product, within=(*product.within, value))
+        return product
+
+    def reciprocal(self, value: Quantity) -> Quantity:
+        return self.elementwise("reciprocal", bounds.reciprocal, value)
+
+    def divide(self, first: Quantity, second: Quantity) -> Quantity:
+        return self.multiply(first, self.reciprocal(second))
+
+    def divide_or_zero(self, first: Quantity, second: Quantity) -> Quantity:
+        """Return the quotient, and zero where the divisor is zero."""
+        inverse = self.reciprocal(second)
+        or_zero = bounds.either(inverse.bounds, exactly(ZERO))
+        term = self.term("reciprocal or zero", second.term)
+        return self.multiply(first, dataclasses.replace(inverse, term=term, bounds=or_zero))
+
+    def square(self, value: Quantity) -> Quantity:
+        squared = self.elementwise("square", bounds.square, value)
+        squared = dataclasses.replace(squared, power_of=(value, 2))
+        return self._as_norm(squared)
+
+    def absolute(self, value: Quantity) -> Quantity:
+        magnitude = self.elementwise("absolute", bounds.absolute, value)
+        noise = noises.of_symmetric(value, noises.UNIFORM)
+        magnitude = dataclasses.replace(
+            magnitude,
+            power_of=(value, 1),
+            within=_own(value),
+            noise=noise,
+            is_integer=value.is_integer,
+        )
+        return self._as_norm(magnitude)
+
+    def _as_norm(self, value: Quantity) -> Quantity:
+        """Return a power of a single number of which nothing is known as a norm of it."""
+        assert value.power_of is not None
+        number, power = value.power_of
+        if number.size != 1 or number.bounds.magnitude or number.noise is not None:
+            return value
+        limits = norms.power_sum(number, power)
+        return dataclasses.replace(value, bounds=limits, branches=None)
+
+    def sign(self, value: Quantity) -> Quantity:
+        sign = self.unknown([value], "sign", shape=value.shape, limits=bounds.between(-1.0, 1.0))
+        return dataclasses.replace(sign, noise=noises.of_symmetric(value, noises.SIGN))
+
+    def root(self, value: Quantity) -> Quantity:
+        return self.elementwise("root", lambda b: bounds.power(b, Fraction(1, 2)), value)
+
+    def logarithm(self, value: Quantity, shift: float = 0.0) -> Quantity:
+        """Return the logarithm of `shift` plus a tensor."""
+        result = self.unknown([value], "logarithm", shift, shape=value.shape)
+        return dataclasses.replace(result, noise=noises.logarithm(value, shift))
+
+    def exponential(self, value: Quantity) -> Quantity:
+        return self.positive("exponential", value)
+
+    def positive(self, name: str, *operands: Quantity) -> Quantity:
+        """Return a number that is not negative and that is a function of others."""
+        result = self.unknown(operands, name, shape=common_shape(*operands))
+        limits = Bounds(below=(ZERO,))
+        if result.provenance.is_public and result.is_scalar:
+            number = Unknown("released", (result.term,))
+            limits = exactly(Monomial(1.0, ((number, Fraction(1)),)))
+        return dataclasses.replace(result, bounds=limits)
+
+    def maximum(self, first: Quantity, second: Quantity) -> Quantity:
+        return self._extreme("maximum", bounds.maximum, first, second)
+
+    def minimum(self, first: Quantity, second: Quantity) -> Quantity:
+        return self._extreme("minimum", bounds.minimum, first, second)
+
+    def _extreme(
+        self, name: str, rule: Callable[[Bounds, Bounds], Bounds], first: Quantity, second: Quantity
+    ) -> Quantity:
+        result = self._elementwise(name, rule, first, second)
+        within: list[Quantity] = []
+        for value, limit in ((first, second), (second, first)):
+            is_toward_zero = (
+                limit.bounds.is_nonnegative if name == "minimum" else limit.bounds.is_nonpositive
+            )
+            if is_toward_zero and value.shape == result.shape is not None:
+                within.extend(_own(value))
+        return dataclasses.replace(result, within=tuple(within))
+
+    # Comparisons and choices.
+
+    def greater(self, first: Quantity, second: Quantity) -> Quantity:
+        """Return whether the first is greater than, or at least, the second."""
+        result = self.unknown(
+            [first, second],
+            "greater",
+            shape=common_shape(first, second),
+            limits=TRUTH,
+            is_integer=True,
+        )
+        return dataclasses.replace(result, comparison=(first, second))
+
+    def negation(self, value: Quantity) -> Quantity:
+        result = self.unknown([value], "not", shape=value.shape, limits=TRUTH, is_integer=True)
+        return dataclasses.replace(result, negates=value)
+
+    def choice(self, condition: Quantity, first: Quantity, second: Quantity) -> Quantity:
+        """Return the first where the condition holds, else the second."""
+        if condition.content is not None and condition.is_scalar:
+            return first if bool(condition.content) else second
+        if first.term == second.term:
+            return first
+        if (
+            not (choices.is_finite(first) and choices.is_finite(second))
+            and not condition.provenance.exposures
+        ):
+            # Nothing is claimed of values that are not finite, so where one would be is left out.
+            chosen = second if choices.is_finite(second) else first
+            provenance = union(chosen.provenance, condition.provenance)
+            return dataclasses.replace(chosen, provenance=provenance)
+        shape = common_shape(condition, first, second)
+        result = self.unknown([condition, first, second], "choice", shape=shape)
+        true, false = choices.where(condition, first, True), choices.where(condition, second, False)
+        result = dataclasses.replace(
+            result,
+            bounds=choices.either(condition, true, false),
+            branches=(condition.term, true, false),
+            is_integer=first.is_integer and second.is_integer,
+        )
+        if any(each.sums or each.noise or each.signal for each in (first, second)):
+            return dataclasses.replace(result, branches=None)
+        for value, zero in ((first, second), (second, first)):
+            if zero.bounds.exact == ZERO and value.shape == shape is not None:
+                result = dataclasses.replace(result, within=_own(value))
+        return self._chosen_factor(condition, first, second, result)
+
+    def _chosen_factor(
+        self, condition: Quantity, first: Quantity, second: Quantity, result: Quantity
+    ) -> Quantity:
+        """Return a choice between multiples of one tensor as a multiple of it."""
+        if not condition.is_scalar and condition.size != 1:
+            return result
+        base, factors = 0, list[Quantity]()
+        for value in (first, second):
+            if value.bounds.exact == ZERO:
+                factors.append(self.constant(0.0))
+            elif value.is_scalar or value.parts or (base and value.base != base):
+                return result
+            else:
+                base = value.base
+                factors.append(value.factor or self.constant(1.0))
+        if not base or factors[0].term == factors[1].term:
+            return result
+        factor = self.choice(condition, *factors)
+        return dataclasses.replace(result, elements=base, factor=factor)
+
+    # Sums of elements.
+
+    def total(self, value: Quantity, shape: Shape | None = ()) -> Quantity:
+        """Return the sum of all elements of a tensor."""
+        limits = ANY
+        if value.parts and all(part.size == 1 for part in value.parts):
+            limits = value.parts[0].bounds
+            for part in value.parts[1:]:
+                limits = norms.add(limits, part.bounds)
+        elif value.power_of is not None:
+            limits = norms.power_sum(*value.power_of)
+        elif value.size is not None:
+            low, high = (value.size * limit for limit in value.bounds.interval)
+            limits = bounds.between(low, high) if value.size else exactly(ZERO)
+        if value.content is not None:
+            return self.constant(np.sum(value.content).reshape(shape or ()))
+        return self.unknown([value], "total", shape=shape, limits=limits)
+
+    def power_sum(self, value: Quantity, power: int, scale: float = 1.0) -> Quantity:
+        """Return a multiple of the sum of a power of the magnitudes of all elements."""
+        limits = bounds.multiply(norms.power_sum(value, power), bounds.constant(scale))
+        return self.unknown([value], "power sum", power, scale, shape=(), limits=limits)
+
+    def largest(self, value: Quantity, shape: Shape | None = ()) -> Quantity:
+        """Return the largest element; of magnitudes, it is a norm."""
+        limits = bounds.between(*value.bounds.interval)
+        if value.power_of is not None and value.power_of[1] == 1:
+            limits = norms.largest(value.power_of[0])
+        return self.unknown([value], "largest", shape=shape, limits=limits)
+
+    # What the operations above have in common.
+
+    def elementwise(self, name: str, rule: Callable[[Bounds], Bounds], value: Quantity) -> Quantity:
+        """Return a function of each element; `rule` gives its bounds."""
+        result = self.unknown([value], name, shape=value.shape, limits=rule(value.bounds))
+        if value.branches is None:
+            return result
+        term, true, false = value.branches
+        return dataclasses.replace(result, branches=(term, rule(true), rule(false)))
+
+    def _elementwise(
+        self, name: str, rule: Callable[[Bounds, Bounds], Bounds], first: Quantity, second: Quantity
+    ) -> Quantity:
+        folds = {"add": np.add, "maximum": np.maximum, "minimum": np.minimum}
+        if name in folds:
+            folded = self._folded(folds[name], first, second)
+            if folded is not None:
+                return folded
+        operands = sorted((first, second), key=lambda value: value.term)
+        result = self.unknown(operands, name, shape=common_shape(first, second))
+        return dataclasses.replace(
+            result,
+            bounds=rule(first.bounds, second.bounds),
+            is_integer=first.is_integer and second.is_integer,
+        )
+
+    def _folded(self, function: Any, first: Quantity, second: Quantity) -> Quantity | None:
+        """Return a function of two small constants."""
+        if first.content is None or second.content is None:
+            return None
+        with np.errstate(all="ignore"):
+            value = function(first.content, second.content)
+        return self.constant(value) if value.size <= SMALL else None
+
+    def _scaled(self, value: Quantity, factor: Quantity) -> Quantity | None:
+        """Return a tensor times a number, if it stays of its kind."""
+        shape = common_shape(value, factor)
+        if value.sums:
+            if not factor.provenance.is_public or shape != value.shape or shape is None:
+                return None
+            scales = [(c, bounds.multiply(scale, factor.bounds)) for c, scale in value.sums]
+            product = self._product(value, factor, value.provenance)
+            return dataclasses.replace(product, sums=tuple(scales))
+        if value.noise is not None:
+            if not factor.provenance.is_public or shape != value.shape or shape is None:
+                return None
+            product = self._product(value, factor, union(value.provenance, factor.provenance))
+            return dataclasses.replace(product, noise=noises.scaled(value.noise, factor.bounds))
+        if value.signal is not None:
+            if not factor.provenance.is_public or shape != value.shape or shape is None:
+                return None
+            signal, noise = value.signal
+            noise = noises.scaled(noise, factor.bounds)
+            product = self._product(value, factor, union(value.provenance, factor.provenance))
+            if noise is None:
+                return product
+            pair = self.multiply(signal, factor), noise
+            return dataclasses.replace(product, signal=pair)
+        if factor.size != 1 or factor.sums or factor.noise or factor.signal:
+            return None
+        if value.size == 1 and (value.bounds.magnitude or not factor.bounds.magnitude):
+            return None  # Of two numbers, the one of which something is known is the factor.
+        if value.shape is not None and shape != value.shape:
+            return None
+        product = self._product(value, factor, union(value.provenance, factor.provenance))
+        whole = factor if value.factor is None else self.multiply(value.factor, factor)
+        parts = tuple(self.multiply(part, factor) for part in value.parts)
+        return dataclasses.replace(
+            product, elements=value.base, factor=whole, product=(value, factor), parts=parts
+        )
+
+    def _product(self, value: Quantity, factor: Quantity, provenance: Provenance) -> Quantity:
+        term = self.term("multiply", *sorted((value.term, factor.term)))
+        return Quantity(
+            term,
+            union(provenance, factor.provenance),
+            bounds.multiply(value.bounds, factor.bounds),
+            value.shape,
+            is_integer=value.is_integer and factor.is_integer,
+        )
+
+    def _sum_of_sums(self, first: Quantity, second: Quantity) -> Quantity:
+        """Return the sum of sums over clients, or of one and a public tensor."""
+        shape = common_shape(first, second)
+        is_followed = all(
+            (each.shape == shape if each.sums else each.provenance.is_public)
+            for each in (first, second)
+        )
+        if shape is None or not is_followed:
+            return self.unknown([first, second], shape=shape)
+        return Quantity(
+            self.term("add", *sorted((first.term, second.term))),
+            union(first.provenance, second.provenance),
+            shape=shape,
+            sums=(*first.sums, *second.sums),
+            is_integer=first.is_integer and second.is_integer,
+        )
+
+    def _signal(self, value: Quantity, noise: Quantity) -> Quantity:
+        """Return a client's value with noise of its own."""
+        total = self._elementwise("add", bounds.add, value, noise)
+        assert noise.noise is not None
+        draws = self.single_draws(value.provenance.draws)
+        is_independent = not draws & noise.noise.draws
+        if not is_independent or _if_same_shape(noise.noise, total, value, noise) is None:
+            return total
+        return dataclasses.replace(total, signal=(value, noise.noise))
+
+    def _mechanism(self, sums: Quantity, noise: Quantity) -> Quantity:
+        """Return sums with noise, which is a release if the noise is what it has to be."""
+        assert noise.noise is not None
+        whole = noise.noise
+        if sums.half is not None:
+            whole = noises.combined(sums.half, noise.noise) or noise.noise
+        why = self.flaw(sums, noise, whole)
+        if why:
+            exposures = frozenset(Exposure(e.source, why) for e in sums.provenance.exposures)
+            origin = dataclasses.replace(sums.provenance, exposures=exposures)
+            shape = common_shape(sums, noise)
+            return Quantity(self.fresh(), union(origin, noise.provenance), shape=shape)
+        if whole.distribution in noises.HALVES:
+            origin = union(sums.provenance, noise.provenance)
+            return Quantity(self.fresh(), origin, shape=sums.shape, sums=sums.sums, half=whole)
+        return self.released(sums.sums, whole, sums.shape or (), sums.provenance, noise)
+
+
+def _own(value: Quantity) -> tuple[Quantity, ...]:
+    """Return a client's tensor without noise, within which others are; nothing for any other."""
+    return () if value.sums or value.signal or value.noise else (value,)
+
+
+def _if_same_shape(noise: Noise | None, result: Quantity, *operands: Quantity) -> Noise | None:
+    """Return noise if each element of the result has its own element of each operand."""
+    if result.shape is None or any(operand.shape != result.shape for operand in operands):
+        return None
+    return noise

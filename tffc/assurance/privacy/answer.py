@@ -1,0 +1,208 @@
+"""The answer to how private a run of rounds is: a derivation, and the ε that follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from tffc.assurance.audit.audit import Audit
+from tffc.assurance.privacy.accounting import (
+    ANY_COHORTS,
+    Cohorts,
+    NoBoundError,
+    Spending,
+    spending,
+)
+from tffc.assurance.privacy.derivation import Derivation, Missing, derive, monomial_text
+from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.backends.compiler import normalized
+from tffc.backends.forms.stages import StagedRound, assign_stages
+from tffc.language.nodes import Node
+
+NORMS = {0: "the magnitude of each element", 1: "the L1 norm", 2: "the L2 norm"}
+"""The norms of bounds, described."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PrivacyQuestion:
+    """What is asked: the ε at `delta` of a number of rounds, with clients chosen by `cohorts`.
+
+    `at_most` is the ε that a policy allows, and `least_clients` a number of clients that every
+    round has at least.
+    """
+
+    rounds: int = 1
+    delta: float = 1e-6
+    cohorts: Cohorts = ANY_COHORTS
+    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE
+    least_clients: int = 1
+    at_most: float | None = None
+
+    def text(self) -> str:
+        """Return what is asked as text."""
+        most = "shown" if self.at_most is None else f"at most {self.at_most:g}"
+        return (
+            f"{most} at δ = {self.delta:g} for {self.rounds:,} rounds, {self.cohorts}, for "
+            f"{self.neighbours.value}"
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Privacy:
+    """The answer: `spending` is None if a step is missing, or no accountant has a bound."""
+
+    question: PrivacyQuestion
+    derivation: Derivation
+    spending: Spending | None
+    no_bound: str | None = None
+
+    @property
+    def steps(self) -> list[Missing]:
+        """All steps that are missing, the accountant's bound among them."""
+        steps = list(self.derivation.missing)
+        if self.no_bound is not None:
+            steps.append(Missing("the rounds", "accounting", self.no_bound))
+        return steps
+
+    def sentence(self) -> str:
+        """Return the answer as a sentence."""
+        if self.spending is None:
+            count = len(self.steps)
+            return f"not shown: {count} step{'' if count == 1 else 's'} missing"
+        spent = self.spending
+        rounds = "1 round" if spent.rounds == 1 else f"{spent.rounds:,} rounds"
+        return (
+            f"ε = {spent.epsilon:.6g} at δ = {spent.delta:g} for {rounds}, for "
+            f"{self.derivation.neighbours.value}"
+        )
+
+
+def privacy_of(
+    program: StagedRound, audit: Audit, initialize: Node | None, question: PrivacyQuestion
+) -> Privacy:
+    """Return how private rounds of a program are.
+
+    Raises:
+      MissingExtraError: `dp-accounting` is not installed, and an ε follows.
+      TffcError: a section, or the computation of the first state, is malformed.
+    """
+    derivation = derive(
+        program,
+        audit,
+        initialize,
+        question.neighbours,
+        least_clients=question.least_clients,
+    )
+    if not derivation.is_shown:
+        return Privacy(question, derivation, None)
+    try:
+        spent = spending(
+            derivation.parts,
+            question.rounds,
+            question.delta,
+            question.cohorts,
+            question.neighbours,
+        )
+    except NoBoundError as error:
+        return Privacy(question, derivation, None, error.message)
+    return Privacy(question, derivation, spent)
+
+
+def privacy_of_program(
+    program: Node, form: str, audit: Audit, initialize: Node | None, question: PrivacyQuestion
+) -> Privacy:
+    """Return how private rounds of a program in a form are; raises as `privacy_of` does, and
+
+    Raises:
+      FormError: the form cannot express the program.
+    """
+    staged = assign_stages(normalized(program, form))
+    return privacy_of(staged, audit, initialize, question)
+
+
+def privacy_lines(privacy: Privacy) -> Iterator[str]:
+    """Yield an answer as lines."""
+    derivation = privacy.derivation
+    yield f"privacy: {privacy.sentence()}"
+    yield f"  neighbours: {derivation.neighbours.value}"
+    yield f"  clients' data: {', '.join(derivation.data) or 'none'}"
+    yield f"  chosen: {privacy.question.cohorts}"
+    if privacy.spending is not None:
+        yield f"  accountant: {privacy.spending.accountant}"
+    for part in derivation.parts:
+        yield f"  each round: {part}"
+    for step in privacy.steps:
+        yield ""
+        yield f"  not shown: {step.step}"
+        yield f"    of: {step.subject}"
+        if step.line:
+            yield f"    at: {step.line}"
+        yield f"    because: {step.reason}"
+    for number, mechanism in enumerate(derivation.sums):
+        yield ""
+        yield f"  mechanism {number + 1}: {mechanism.distribution} noise"
+        yield f"    of: {', '.join(mechanism.leaves)}"
+        yield f"    combined: {mechanism.combination}"
+        yield f"    scale: {mechanism.scale}"
+        yield f"    drawn: {mechanism.drawn}"
+        yield f"    added: {mechanism.added}"
+    for bound in derivation.bounds:
+        yield ""
+        most = monomial_text(bound.number)
+        yield f"  bound of each client: {NORMS[bound.norm]} is at most {most}"
+        yield f"    of: {', '.join(bound.leaves)}"
+        yield from (f"    by: {operation}" for operation in bound.by if operation)
+    yield ""
+    yield "  releases"
+    numbers = {number: at + 1 for at, number in enumerate(derivation.numbers)}
+    for release in derivation.disclosures:
+        parts = [f"mechanism {numbers[number]}" for number in release.mechanisms]
+        parts += ["mechanisms of earlier rounds"] * release.is_of_earlier
+        parts += ["a sum without noise"] * release.is_exposed
+        yield f"    {release.kind} {release.name}: {', '.join(parts) or 'nothing of clients'}"
+    yield "  rests on"
+    yield from (f"    {assumption}" for assumption in derivation.assumptions)
+
+
+def privacy_document(privacy: Privacy) -> dict[str, Any]:
+    """Return an answer as plain data."""
+    derivation, question, spent = privacy.derivation, privacy.question, privacy.spending
+    numbers = {number: at for at, number in enumerate(derivation.numbers)}
+    return {
+        "shown": spent is not None,
+        "text": privacy.sentence(),
+        "neighbours": derivation.neighbours.value,
+        "rounds": question.rounds,
+        "delta": repr(question.delta),
+        "sampling": str(question.cohorts),
+        "epsilon": None if spent is None else repr(spent.epsilon),
+        "accountant": None if spent is None else spent.accountant,
+        "data": list(derivation.data),
+        "round": [str(part) for part in derivation.parts],
+        "releases": [
+            {
+                "name": each.name,
+                "kind": each.kind,
+                "mechanisms": [numbers[number] for number in each.mechanisms],
+                "of_earlier_rounds": each.is_of_earlier,
+                "without_noise": each.is_exposed,
+            }
+            for each in derivation.disclosures
+        ],
+        "mechanisms": [dataclasses.asdict(each) for each in derivation.sums],
+        "bounds": [
+            {
+                "leaves": list(each.leaves),
+                "norm": NORMS[each.norm],
+                "at_most": monomial_text(each.number),
+                "by": list(each.by),
+            }
+            for each in derivation.bounds
+        ],
+        "missing": [
+            {"subject": e.subject, "step": e.step, "reason": e.reason, "at": e.line or None}
+            for e in privacy.steps
+        ],
+        "rests_on": list(derivation.assumptions),
+    }

@@ -1,0 +1,365 @@
+"""The derivation of a round's privacy: what is released, what bounds and hides a client's part in
+it, and the mechanisms that follow; or the steps that are missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from tffc.assurance.audit.audit import Audit, Effect
+from tffc.assurance.audit.places import report_place
+from tffc.assurance.privacy import bounds, noises
+from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
+from tffc.assurance.privacy.bounds import Monomial, Unknown
+from tffc.assurance.privacy.quantities import Mechanism, Quantity
+from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities
+from tffc.assurance.privacy.sensitivity import (
+    ContributionBound,
+    Neighbours,
+    NotShown,
+    Sensitivity,
+    sensitivity,
+)
+from tffc.assurance.privacy.state import first_values, known_state
+from tffc.backends.forms.stages import StagedRound
+from tffc.language.nodes import Node
+from tffc.support.errors import Span
+
+REACHING = frozenset({"network", "python", "unknown", "files"})
+"""The kinds of effects by which a client's data may reach somebody without a channel."""
+
+
+ADDED_UP = (noises.NORMAL, noises.SKELLAM)
+"""The distributions of which the sum of independent draws is one again, with their variances added
+up."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Missing:
+    """A step of a derivation that is not shown: what it would have to show of which release or
+    channel, the reason, and the place of the channel."""
+
+    subject: str
+    step: str
+    reason: str
+    span: Span | None = None
+
+    @property
+    def line(self) -> str:
+        """The place as reports have it."""
+        return "" if self.span is None else report_place(self.span)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Disclosure:
+    """Something of a round that others see, or that is kept for later rounds: its name, its kind,
+    and the mechanisms that it is made of, by number.
+
+    It `is_of_earlier` rounds if it is made of their mechanisms, and `is_exposed` if a sum without
+    noise may be in it.
+    """
+
+    name: str
+    kind: str
+    mechanisms: tuple[int, ...]
+    is_of_earlier: bool
+    is_exposed: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoisySum:
+    """A mechanism: the leaves of channels that are added up, how, the distribution and the scale of
+    the noise, where it is drawn and where it is added."""
+
+    leaves: tuple[str, ...]
+    combination: str
+    distribution: str
+    scale: str
+    drawn: str
+    added: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Derivation:
+    """What is shown of the privacy of a round, or the steps that are `missing`.
+
+    `sums` are its mechanisms, and `numbers` those by which disclosures name them.
+    `parts` are the mechanisms of one round, joined by kind, as the accountant takes them.
+    `assumptions` are what the derivation rests on and does not show.
+    """
+
+    neighbours: Neighbours
+    data: tuple[str, ...]
+    disclosures: tuple[Disclosure, ...]
+    sums: tuple[NoisySum, ...]
+    numbers: tuple[int, ...]
+    bounds: tuple[ContributionBound, ...]
+    parts: tuple[Part, ...]
+    missing: tuple[Missing, ...]
+    assumptions: tuple[str, ...]
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether no step is missing."""
+        return not self.missing
+
+
+def derive(
+    program: StagedRound,
+    audit: Audit,
+    initialize: Node | None,
+    neighbours: Neighbours,
+    *,
+    least_clients: int = 1,
+) -> Derivation:
+    """Return the derivation for a staged round with its audit.
+
+    `least_clients` is a number of clients that every round has at least.
+
+    Raises:
+      GraphError: a section is malformed.
+      WireError: its message is malformed.
+    """
+    first = first_values(initialize, program)
+    _, quantities = known_state(program, first)
+    return _Deriving(quantities, audit, neighbours, least_clients, bool(first)).derivation()
+
+
+class _Deriving:
+    def __init__(
+        self,
+        quantities: RoundQuantities,
+        audit: Audit,
+        neighbours: Neighbours,
+        least_clients: int,
+        knows_first_state: bool,
+    ) -> None:
+        self._quantities = quantities
+        self._algebra = quantities.algebra
+        self._audit = audit
+        self._neighbours = neighbours
+        self._values: Mapping[Unknown, float] = {CLIENTS: float(least_clients)}
+        self._least_clients = least_clients
+        self._knows_first_state = knows_first_state
+        self._missing: list[Missing] = []
+        self._bounds: list[ContributionBound] = []
+
+    def derivation(self) -> Derivation:
+        used: dict[int, None] = {}
+        disclosures: list[Disclosure] = []
+        draws: set[int] = set()
+        for name, kind, value in self._released():
+            disclosures.append(_disclosure(name, kind, value))
+            used.update(dict.fromkeys(value.provenance.mechanisms))
+            draws |= self._algebra.single_draws(value.provenance.draws)
+            self._note_exposures(name, value)
+        for path, value in self._quantities.state.items():
+            kept = _disclosure(path, "kept", value)
+            if kept.mechanisms or kept.is_of_earlier or kept.is_exposed:
+                disclosures.append(kept)
+            used.update(dict.fromkeys(value.provenance.mechanisms))
+        mechanisms = {number: self._algebra.mechanisms[number] for number in sorted(used)}
+        self._note_reuse(mechanisms, draws)
+        self._note_effects()
+        parts = list(self._parts(list(mechanisms.values())))
+        return Derivation(
+            self._neighbours,
+            self._audit.data,
+            tuple(disclosures),
+            tuple(map(self._noisy_sum, mechanisms.values())),
+            tuple(mechanisms),
+            tuple(self._bounds),
+            tuple(parts),
+            tuple(dict.fromkeys(self._missing)),
+            tuple(self._assumptions(mechanisms.values())),
+        )
+
+    def _released(self) -> Iterator[tuple[str, str, Quantity]]:
+        for name, value in self._quantities.broadcasts:
+            yield name, "broadcast", value
+        if self._quantities.is_output_released:
+            for path, value in self._quantities.output.items():
+                yield path, "output", value
+
+    # Missing steps.
+
+    def _note_exposures(self, name: str, value: Quantity) -> None:
+        for exposure in value.provenance.exposures:
+            span = self._quantities.spans.get(exposure.source)
+            reason = exposure.reason
+            if value.provenance.seeded:
+                reason += f"; {', '.join(sorted(value.provenance.seeded))}, the same in each round"
+            subject = f"{name}, from {exposure.source}"
+            self._missing.append(Missing(subject, "noise", reason, span))
+
+    def _note_reuse(self, mechanisms: Mapping[int, Mechanism], released: set[int]) -> None:
+        """Note noise that is in more than one place."""
+        owner: dict[int, Mechanism] = {}
+        for mechanism in mechanisms.values():
+            for draw in mechanism.noise.draws:
+                if draw in owner:
+                    self._add_missing(
+                        mechanism, "noise drawn once", "the same noise is added to another sum too"
+                    )
+                if draw in released:
+                    self._add_missing(
+                        mechanism,
+                        "noise kept secret",
+                        "something that is released depends on the noise in another way too",
+                    )
+                owner[draw] = mechanism
+
+    def _add_missing(self, mechanism: Mechanism, step: str, reason: str) -> None:
+        channel = mechanism.sums[0][0].channel
+        span = self._quantities.spans.get(channel)
+        self._missing.append(Missing(channel, step, reason, span))
+
+    def _note_effects(self) -> None:
+        for effect in self._audit.effects:
+            if _may_tell(effect):
+                self._missing.append(
+                    Missing(
+                        f"{effect.operation} at the {effect.side}",
+                        "no other release",
+                        "what it shows or passes on may depend on clients' data",
+                        effect.span,
+                    )
+                )
+
+    # Mechanisms.
+
+    def _parts(self, mechanisms: Sequence[Mechanism]) -> Iterator[Part]:
+        makers: dict[str, Callable[[Sequence[Mechanism]], Part | None]] = {
+            noises.NORMAL: self._gaussian,
+            noises.LAPLACE: self._laplacian,
+            noises.SKELLAM: self._skellam,
+        }
+        for distribution, make in makers.items():
+            alike = [m for m in mechanisms if m.noise.distribution == distribution]
+            if not alike:
+                continue
+            try:
+                part = make(list(map(self._with_shares, alike)))
+            except NotShown as missing:
+                span = self._quantities.spans.get(missing.channel)
+                self._missing.append(Missing(missing.channel, missing.step, missing.reason, span))
+            else:
+                if part is not None:
+                    yield part
+
+    def _with_shares(self, mechanism: Mechanism) -> Mechanism:
+        """Return a mechanism with the noise that all clients of a round add together."""
+        noise = mechanism.noise
+        is_of_clients = any(contribution.noise for contribution, _ in mechanism.sums)
+        if not is_of_clients or noise.distribution not in ADDED_UP:
+            return mechanism
+        shares = bounds.constant(math.sqrt(self._least_clients))
+        whole = dataclasses.replace(noise, scale=bounds.multiply(noise.scale, shares))
+        return dataclasses.replace(mechanism, noise=whole)
+
+    def _gaussian(self, mechanisms: Sequence[Mechanism]) -> Gaussian | None:
+        norm = self._norm(mechanisms, 2)
+        return Gaussian(1 / norm) if norm else None
+
+    def _laplacian(self, mechanisms: Sequence[Mechanism]) -> Laplacian | None:
+        norm = self._norm(mechanisms, 1)
+        return Laplacian(1 / norm) if norm else None
+
+    def _skellam(self, mechanisms: Sequence[Mechanism]) -> Skellam | None:
+        for mechanism in mechanisms:
+            channel = mechanism.sums[0][0].channel
+            if not all(contribution.value.is_integer for contribution, _ in mechanism.sums):
+                raise NotShown(channel, "integers", "Skellam's noise hides integers only")
+        scales = {mechanism.noise.scale.exact for mechanism in mechanisms}
+        scale = scales.pop() if len(scales) == 1 else None
+        if scale is None or scale.with_values(self._values).powers:
+            channel = mechanisms[0].sums[0][0].channel
+            raise NotShown(channel, "scale of the noise", "it is not one known number")
+        l1, l2 = self._norm(mechanisms, 1), self._norm(mechanisms, 2)
+        deviation = scale.with_values(self._values).coefficient
+        return Skellam(l1, l2, deviation) if l2 else None
+
+    def _norm(self, mechanisms: Sequence[Mechanism], power: int) -> float:
+        joint: Sensitivity = sensitivity(mechanisms, power, self._neighbours, self._algebra)
+        self._bounds.extend(bound for bound in joint.bounds if bound not in self._bounds)
+        number = joint.number(self._values)
+        if any(u == CLIENTS and e > 0 for term in joint.terms for u, e in term.powers):
+            number = None
+        if number is None:
+            unknown = sorted({_name(u) for term in joint.terms for u, _ in term.powers})
+            advice = "" if self._knows_first_state else "; the first state is not known"
+            raise NotShown(
+                mechanisms[0].sums[0][0].channel,
+                "ratio of the noise to the bound",
+                f"it changes with {', '.join(unknown)}{advice}",
+            )
+        return number
+
+    def _noisy_sum(self, mechanism: Mechanism) -> NoisySum:
+        exact = mechanism.noise.scale.exact
+        texts = [monomial_text(bound) for bound in mechanism.noise.scale.least_magnitude]
+        scale = monomial_text(exact) if exact else f"at least {texts[0]}" if texts else "not known"
+        at_clients = any(contribution.noise for contribution, _ in mechanism.sums)
+        return NoisySum(
+            tuple(dict.fromkeys(contribution.leaf for contribution, _ in mechanism.sums)),
+            "sum over clients" + (", each with noise of its own" if at_clients else ""),
+            mechanism.noise.distribution,
+            scale,
+            mechanism.noise.place,
+            mechanism.place,
+        )
+
+    def _assumptions(self, mechanisms: Iterable[Mechanism]) -> Iterator[str]:
+        yield "each client takes part at most once in a round"
+        yield "no value that a client contributes is infinite or no number"
+        yield "no sum of integers is larger than its type can hold"
+        yield (
+            "arithmetic is that of real numbers: the digits of floating-point noise may tell more, "
+            "as precision-based attacks do"
+        )
+        yield "random numbers are independent and cannot be predicted"
+        if self._knows_first_state:
+            yield "the first round begins with the program's first state"
+        if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
+            count = self._least_clients
+            yield f"at least {count} of a round's clients add the noise that they should"
+        open_channels = self._audit.seen_by_aggregator
+        if open_channels:
+            yield (
+                "whoever carries out the aggregation is trusted with single contributions: "
+                + ", ".join(open_channels)
+            )
+
+
+def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:
+    origin = value.provenance
+    numbers = tuple(sorted(origin.mechanisms))
+    return Disclosure(name, kind, numbers, origin.is_of_earlier, bool(origin.exposures))
+
+
+def _may_tell(effect: Effect) -> bool:
+    """Tell whether an effect may show others something of clients' data."""
+    depends = effect.depends
+    if effect.side == "server":
+        return bool(depends.channels)
+    tells = depends.elements or depends.counts or depends.shapes
+    return effect.kind in REACHING and bool(tells)
+
+
+def monomial_text(monomial: Monomial) -> str:
+    """Return a monomial as text."""
+    factors = [f"{monomial.coefficient:.7g}"]
+    for unknown, exponent in monomial.powers:
+        factors.append(_name(unknown) + ("" if exponent == 1 else f"^{exponent}"))
+    if len(factors) > 1 and monomial.coefficient == 1:
+        factors = factors[1:]
+    return " · ".join(factors)
+
+
+def _name(unknown: Unknown) -> str:
+    if unknown.kind == "state":
+        return str(unknown.key[0])
+    return {"clients": "the number of clients", "released": "a released number"}.get(
+        unknown.kind, "clients' data"
+    )

@@ -1,0 +1,108 @@
+"""The distributions that a program makes of random numbers, by the operations that make them.
+
+A draw of uniform numbers becomes one of Laplace's distribution by its inverse, or as the
+difference of two exponential draws; a difference of two Poisson draws is one of Skellam's.  Nothing
+is known of noise that is made otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+
+from tffc.assurance.privacy import bounds
+from tffc.assurance.privacy.bounds import ONE, Bounds, exactly
+from tffc.assurance.privacy.quantities import Noise, Quantity
+
+NORMAL = "normal"
+LAPLACE = "Laplace"
+SKELLAM = "Skellam"
+UNIFORM = "uniform"
+EXPONENTIAL = "exponential"
+POISSON = "Poisson"
+SIGN = "sign"
+
+PRIVATE = (NORMAL, LAPLACE, SKELLAM)
+"""The distributions that hide what a client adds to a sum."""
+
+HALVES = (EXPONENTIAL, POISSON)
+"""The distributions of which the difference of two draws hides something."""
+
+SCALABLE = (NORMAL, LAPLACE, EXPONENTIAL, UNIFORM, SIGN)
+"""The distributions that stay of their kind under a factor."""
+
+
+def scaled(noise: Noise | None, factor: Bounds) -> Noise | None:
+    """Return noise times a number, or None if its distribution is then another one."""
+    if noise is None:
+        return None
+    is_sign = factor.exact in (ONE, ONE.scaled(-1.0))
+    if noise.distribution not in SCALABLE and not is_sign:
+        return None
+    return dataclasses.replace(noise, scale=bounds.multiply(noise.scale, factor))
+
+
+def combined(first: Noise, second: Noise) -> Noise | None:
+    """Return the sum of two independent draws, if its distribution is known.
+
+    Of noise that hides something by itself, more noise takes nothing away.
+    """
+    if first.draws & second.draws:
+        return None
+    for noise in (first, second):
+        if noise.distribution in PRIVATE:
+            return noise
+    if first.distribution != second.distribution:
+        return None
+    one, other = first.scale.exact, second.scale.exact
+    if one is None or other is None or not one.is_close(other.scaled(-1.0)):
+        return None
+    sums = {EXPONENTIAL: LAPLACE, POISSON: SKELLAM}
+    if first.distribution not in sums:
+        return None
+    scale = bounds.absolute(first.scale)
+    if first.distribution == POISSON:
+        # The variance of the difference is the sum of the variances, which are the rates.
+        scale = bounds.power(bounds.multiply(scale, bounds.constant(2.0)), Fraction(1, 2))
+    return Noise(
+        sums[first.distribution],
+        scale,
+        first.draws | second.draws,
+        f"{first.place} and {second.place}" if first.place != second.place else first.place,
+    )
+
+
+def product(first: Noise, second: Noise) -> Noise | None:
+    """Return the product of the sign and the exponential magnitude of one draw: Laplace's."""
+    if first.distribution == SIGN:
+        first, second = second, first
+    if second.distribution != SIGN or first.distribution != EXPONENTIAL:
+        return None
+    if first.draws != second.draws:
+        return None
+    scale = bounds.multiply(bounds.absolute(first.scale), bounds.absolute(second.scale))
+    return dataclasses.replace(first, distribution=LAPLACE, scale=scale)
+
+
+def logarithm(value: Quantity, shift: float) -> Noise | None:
+    """Return the logarithm of `shift` plus a uniform draw from zero to one: a negative exponential
+    draw."""
+    noise = value.noise
+    if noise is None or noise.distribution != UNIFORM:
+        return None
+    low, high = value.bounds.interval
+    if not (math.isclose(low + shift, 0.0, abs_tol=1e-6) and math.isclose(high + shift, 1.0)):
+        return None
+    return dataclasses.replace(noise, distribution=EXPONENTIAL, scale=bounds.negative(exactly(ONE)))
+
+
+def of_symmetric(value: Quantity, distribution: str) -> Noise | None:
+    """Return the sign or the magnitude of a uniform draw around zero."""
+    noise = value.noise
+    if noise is None or noise.distribution != UNIFORM:
+        return None
+    low, high = value.bounds.interval
+    if not math.isclose(low, -high, rel_tol=1e-6) or math.isinf(high):
+        return None
+    return dataclasses.replace(noise, distribution=distribution, scale=exactly(ONE))

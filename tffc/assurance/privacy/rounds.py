@@ -1,0 +1,319 @@
+"""What a round computes, as far as privacy can be shown of it: its sums, releases and state."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from tffc.assurance.audit.contents import Contents
+from tffc.assurance.audit.names import call_names
+from tffc.assurance.audit.places import report_place
+from tffc.assurance.audit.programs import leaf_paths, results_of
+from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
+from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
+from tffc.assurance.privacy.quantities import (
+    Contribution,
+    Exposure,
+    Provenance,
+    Quantity,
+    union,
+)
+from tffc.assurance.privacy.sections import shape_of
+from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
+from tffc.language.calls import operands, uri_of
+from tffc.language.nodes import (
+    Node,
+)
+from tffc.language.type_parts import leaves, local_type
+from tffc.language.types import StructType, TensorType, Type
+from tffc.linking.operand import from_leaves, rebuild
+from tffc.support.errors import Span
+from tffc.support.trampoline import run
+
+SUMS = frozenset(
+    {
+        "federated_sum",
+        "federated_secure_sum",
+        "federated_secure_sum_bitwidth",
+    }
+)
+"""The operators that add up what the clients have."""
+
+MODULAR = "federated_secure_modular_sum"
+MEAN = "federated_mean"
+CLIENTS = Unknown("clients", ())
+"""The number of clients of a round."""
+
+ACCUMULATOR = Exposure("", "the accumulator")
+"""Marks what an aggregation has added up so far."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StateFacts:
+    """What is known of the elements of the server's state before each round, by their paths.
+
+    `values` never change, `nonnegative` ones are never below zero, `ratios` are those to other
+    elements, `noisy` ones hold noisy sums, and `exposed` ones what no noise hides, each with the
+    reason.
+    """
+
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    nonnegative: frozenset[str] = frozenset()
+    ratios: Mapping[str, tuple[str, float]] = dataclasses.field(
+        default_factory=dict[str, tuple[str, float]]
+    )
+    noisy: frozenset[str] = frozenset()
+    exposed: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RoundQuantities:
+    """The quantities of a round: broadcasts by name, and the leaves of its results by their
+    paths; `spans` are the places of its channels."""
+
+    algebra: Algebra
+    broadcasts: tuple[tuple[str, Quantity], ...]
+    state: Mapping[str, Quantity]
+    output: Mapping[str, Quantity]
+    is_output_released: bool
+    spans: Mapping[str, Span | None]
+
+
+def evaluate(program: StagedRound, facts: StateFacts) -> RoundQuantities:
+    """Return the quantities of a round that begins with a state of which facts are known.
+
+    Raises:
+      GraphError: a section is malformed.
+      WireError: its message is malformed.
+    """
+    return _RoundEvaluation(program, facts).quantities()
+
+
+class _RoundEvaluation(QuantityEvaluator):
+    def __init__(self, program: StagedRound, facts: StateFacts) -> None:
+        super().__init__(Algebra())
+        self._round = program
+        self._facts = facts
+        self._names = call_names(program, Contents(program))
+
+    def quantities(self) -> RoundQuantities:
+        parameter = self._round.type.parameter
+        assert isinstance(parameter, StructType)
+        state = parameter.names[0]
+        self.values[self._round.parameter] = (
+            self._state(parameter[0], state or "state"),
+            rebuild(local_type(parameter[1]), self._of_client),
+        )
+        broadcasts: list[tuple[str, Quantity]] = []
+        for staged in self._round.calls.values():
+            self.algebra.place = self._place(staged)
+            value = self._staged(staged)
+            self.values[staged.name] = value
+            if staged.stage is Stage.BROADCAST:
+                name = self._names.get(staged.name, staged.name)
+                paths = leaf_paths(local_type(staged.call.type), name)
+                broadcasts.extend(zip(paths, flat(value), strict=True))
+        results = results_of(self._round)
+        return RoundQuantities(
+            self.algebra,
+            tuple(broadcasts),
+            self._leaves(results, "state"),
+            self._leaves(results, "output"),
+            # In a round without a new state, the output stays with its client.
+            "state" in results,
+            {self._names[s.name]: s.binding.span for s in self._round.aggregations()},
+        )
+
+    def _leaves(self, results: Mapping[str, Node], label: str) -> dict[str, Quantity]:
+        if label not in results:
+            return {}
+        node = results[label]
+        paths = leaf_paths(local_type(node.type), label)
+        return dict(zip(paths, flat(self.value(node)), strict=True))
+
+    def _place(self, staged: StagedCall) -> str:
+        span = staged.binding.span
+        name = self._names.get(staged.name, "")
+        return name if span is None else report_place(span)
+
+    # The parameter.
+
+    def _state(self, type: Type, label: str) -> Any:
+        local = local_type(type)
+        paths = iter(leaf_paths(local, label))
+        return rebuild(local, lambda leaf: self._of_state(leaf, next(paths)))
+
+    def _of_state(self, leaf: Type, path: str) -> Quantity:
+        algebra, facts = self.algebra, self._facts
+        if path in facts.values:
+            return algebra.constant(facts.values[path])
+        limits = ANY
+        shape = shape_of(leaf)
+        if path in facts.nonnegative and shape == ():
+            other, ratio = facts.ratios.get(path, (path, 1.0))
+            limits = exactly(Monomial(ratio, ((Unknown("state", (other,)), Fraction(1)),)))
+        exposures: frozenset[Exposure] = frozenset()
+        if path in facts.exposed:
+            exposures = frozenset((Exposure(path, facts.exposed[path]),))
+        provenance = Provenance(exposures=exposures, is_of_earlier=path in facts.noisy)
+        is_integer = isinstance(leaf, TensorType) and leaf.element_type.is_integer
+        return Quantity(
+            algebra.term("state", path), provenance, limits, shape, is_integer=is_integer
+        )
+
+    def _of_client(self, leaf: Type) -> Quantity:
+        is_integer = isinstance(leaf, TensorType) and leaf.element_type.is_integer
+        return Quantity(
+            self.algebra.fresh(),
+            Provenance(is_of_client=True),
+            shape=shape_of(leaf),
+            is_integer=is_integer,
+        )
+
+    # Calls of the round.
+
+    def _staged(self, staged: StagedCall) -> Any:
+        if staged.stage is Stage.AGGREGATE:
+            return self._aggregate(staged)
+        if staged.stage is Stage.BROADCAST:
+            values = tuple(map(self.value, operands(staged.call)))
+            if len(values) == 1:
+                return values[0]
+            return self.filled(staged.call.type, flat(values))
+        value = self.value(staged.call)
+        if staged.stage is Stage.ANYWHERE:
+            # Whether it runs once or wherever it is needed is not said.
+            return rebuild(value, lambda q: dataclasses.replace(q, noise=None, signal=None))
+        return value
+
+    def _aggregate(self, staged: StagedCall) -> Any:
+        channel, uri = self._names[staged.name], uri_of(staged.call)
+        value, *rest = operands(staged.call)
+        if uri == "federated_aggregate":
+            return self._aggregated_by_program(staged, channel, self.value(value), rest)
+        if uri in SUMS:
+            return self._sums(channel, value.type, self.value(value), exactly(ONE))
+        if uri == MEAN:
+            inverse = exactly(Monomial(1.0, ((CLIENTS, Fraction(-1)),)))
+            return self._sums(channel, value.type, self.value(value), inverse)
+        if uri == MODULAR:
+            result = self._sums(channel, value.type, self.value(value), exactly(ONE))
+            return rebuild(
+                result,
+                lambda leaf: self._exposed(leaf, channel, "the sum is taken modulo a number"),
+            )
+        reason = f"{uri} is not a sum"
+        given = [leaf for node in (value, *rest) for leaf in flat(self.value(node))]
+        exposed = Provenance(exposures=frozenset((Exposure(channel, reason),)))
+        total = dataclasses.replace(union(*(leaf.provenance for leaf in given)), is_of_client=False)
+        return rebuild(
+            local_type(staged.call.type),
+            lambda leaf: Quantity(
+                self.algebra.fresh(), union(exposed, total), shape=shape_of(leaf)
+            ),
+        )
+
+    def _exposed(self, leaf: Quantity, channel: str, reason: str) -> Quantity:
+        if not leaf.sums:
+            return leaf
+        exposures = frozenset((Exposure(channel, reason),))
+        return Quantity(self.algebra.fresh(), Provenance(exposures=exposures), shape=leaf.shape)
+
+    def _sums(self, channel: str, type: Type, value: Any, scale: Bounds) -> Any:
+        """Return the sum of each leaf over the clients, times a number."""
+        paths = leaf_paths(local_type(type), channel)
+        types = leaves(local_type(type))
+        results = [
+            self._sum(channel, path, shape_of(leaf), quantity, scale)
+            for path, leaf, quantity in zip(paths, types, flat(value), strict=True)
+        ]
+        return from_leaves(local_type(type), results)
+
+    def _sum(self, channel: str, path: str, shape: Any, value: Quantity, scale: Bounds) -> Quantity:
+        algebra = self.algebra
+        signal, noise = value.signal or (value, None)
+        if noise is None and value.noise is not None:
+            zero = Quantity(algebra.fresh(), bounds=exactly(ZERO), shape=value.shape)
+            signal, noise = zero, value.noise
+        contribution = Contribution(channel, path, signal, noise)
+        exposures = frozenset((Exposure(channel, "no noise is added to the sum"),))
+        provenance = Provenance(exposures=exposures, seeded=value.provenance.seeded)
+        sums = ((contribution, scale),)
+        if noise is not None and shape is not None:
+            return algebra.released(sums, noise, shape, provenance)
+        return Quantity(
+            algebra.fresh(), provenance, shape=shape, sums=sums, is_integer=value.is_integer
+        )
+
+    def _aggregated_by_program(
+        self, staged: StagedCall, channel: str, value: Any, rest: list[Node]
+    ) -> Any:
+        """Return the result of an aggregation by functions of the program, which may be a sum."""
+        zero, accumulate, merge, report = map(self.value, rest)
+        begin = self._marked(zero)
+        added = run(self.apply(accumulate, (begin, value)))
+        first, second = self._marked(zero), self._marked(zero)
+        merged = run(self.apply(merge, (first, second)))
+        steps = [
+            self._addends(total, [start])
+            for total, start in zip(flat(added), flat(begin), strict=True)
+        ]
+        merges = [
+            self._addends(total, [one, other])
+            for total, one, other in zip(flat(merged), flat(first), flat(second), strict=True)
+        ]
+        is_sum = (
+            all(step is not None for step in steps)
+            and all(rest is not None and not rest for rest in merges)
+            and all(leaf.bounds.exact == ZERO for leaf in flat(zero))
+        )
+        type = local_type(rest[0].type)
+        if not is_sum:
+            reason = "its functions do more than to add up what clients have"
+            exposed = Provenance(exposures=frozenset((Exposure(channel, reason),)))
+            leaf_quantities = [
+                Quantity(self.algebra.fresh(), exposed, shape=shape_of(leaf))
+                for leaf in leaves(type)
+            ]
+            return run(self.apply(report, from_leaves(type, leaf_quantities)))
+        paths = leaf_paths(type, channel)
+        totals: list[Quantity] = []
+        for path, leaf, step in zip(paths, leaves(type), steps, strict=True):
+            total: Quantity | None = None
+            for addend in step or []:
+                part = self._sum(channel, path, shape_of(leaf), addend, exactly(ONE))
+                total = part if total is None else self.algebra.add(total, part)
+            empty = Quantity(self.algebra.fresh(), bounds=exactly(ZERO), shape=shape_of(leaf))
+            totals.append(total or empty)
+        return run(self.apply(report, from_leaves(type, totals)))
+
+    def _marked(self, zero: Any) -> Any:
+        """Return what an accumulator may hold."""
+        marks = Provenance(exposures=frozenset((ACCUMULATOR,)))
+        return rebuild(
+            zero,
+            lambda leaf: Quantity(
+                self.algebra.fresh(), marks, shape=leaf.shape, is_integer=leaf.is_integer
+            ),
+        )
+
+    def _addends(self, total: Quantity, starts: list[Quantity]) -> list[Quantity] | None:
+        """Return what is added to some accumulators, or None if anything else is done to them."""
+        left = [start.term for start in starts]
+        rest: list[Quantity] = []
+        stack = [total]
+        while stack:
+            value = stack.pop()
+            if value.term in left:
+                left.remove(value.term)
+            elif ACCUMULATOR not in value.provenance.exposures:
+                rest.append(value)
+            elif value.addends is not None:
+                stack.extend(value.addends)
+            else:
+                return None
+        shapes = {value.shape for value in (*rest, *starts)}
+        return None if left or len(shapes) > 1 or None in shapes else rest

@@ -1,0 +1,289 @@
+"""What the graphs of TensorFlow compute, as far as privacy can be shown of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tffc.assurance.privacy import bounds
+from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.constants import constant_of_node
+from tffc.assurance.privacy.operations import OPERATIONS
+from tffc.assurance.privacy.quantities import Provenance, Quantity, Shape, union
+from tffc.assurance.privacy.table import NodeUse
+from tffc.graphs.body import ANY_PORT, Body, Edge
+from tffc.graphs.functions import Library, named_functions
+from tffc.graphs.node import reached
+from tffc.graphs.operations import op_table
+from tffc.graphs.operations.effects import Effect, effect_of, is_seeded_by_attributes
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, TensorType, Type
+from tffc.linking.operand import leaf_types
+from tffc.linking.section import read_section
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
+DEEPEST = 60
+"""How deep calls of functions are followed."""
+
+MOST_STEPS = 1_000_000
+"""The nodes of a section that are evaluated before functions are followed no further."""
+
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+CONDITIONALS = frozenset({"If", "StatelessIf"})
+LOOPS = frozenset({"While", "StatelessWhile"})
+OVER_DATASETS = frozenset(
+    {
+        "DatasetToSingleElement",
+        "RangeDataset",
+        "ReduceDataset",
+        "TensorDataset",
+        "TensorSliceDataset",
+    }
+)
+"""Operations that TensorFlow marks as keeping state, and that only read their datasets."""
+
+WITHOUT_STATE = frozenset(
+    {"Assert", "CheckNumerics", "CheckNumericsV2", "NoOp", *CALLS, *CONDITIONALS, *LOOPS}
+)
+"""Operations that TensorFlow marks as keeping state, and that are followed."""
+
+
+def results_of_graph(
+    section: Compiled, arguments: Sequence[Quantity], algebra: Algebra
+) -> list[Quantity]:
+    """Return what is known of the leaves of a section's result, given those of its parameter.
+
+    Raises:
+      GraphError: the section is malformed.
+    """
+    content = read_section(section)
+    walk = GraphWalk(algebra, Library(content.graph.library), arguments)
+    results = walk.results(content.body())
+    type = section.type
+    assert isinstance(type, FunctionType)
+    return [
+        shaped(result, leaf, algebra)
+        for result, leaf in zip(results, leaf_types(type.result), strict=True)
+    ]
+
+
+def shaped(value: Quantity, leaf: TensorType | SequenceType, algebra: Algebra) -> Quantity:
+    """Return a value with the shape that its type says."""
+    if isinstance(leaf, SequenceType):
+        return algebra.unknown([value])
+    shape = shape_of(leaf)
+    if shape is None or value.shape == shape:
+        return value
+    if value.shape is not None:
+        # The type is what is checked when values are passed on.
+        return algebra.unknown([value], shape=shape)
+    return dataclasses.replace(value, shape=shape, noise=None)
+
+
+def shape_of(leaf: Type) -> Shape | None:
+    """Return the shape of a tensor's type, if it has all sizes."""
+    if not isinstance(leaf, TensorType) or leaf.shape is None:
+        return None
+    sizes = tuple(size for size in leaf.shape if size is not None)
+    return sizes if len(sizes) == len(leaf.shape) else None
+
+
+class GraphWalk:
+    """The evaluation of one section; `arguments` are all that it is given."""
+
+    def __init__(self, algebra: Algebra, library: Library, arguments: Sequence[Quantity]) -> None:
+        self.algebra = algebra
+        self._library = library
+        self._arguments = arguments
+        self._call = algebra.place
+        self._draws = algebra.begin_section()
+        self._state = union(*(algebra.exposed(a, "is kept").provenance for a in arguments))
+        """What any variable or other state of the section may hold, besides its draws."""
+        self._steps = 0
+
+    def results(self, body: Body) -> list[Quantity]:
+        """Return the results of the section's graph."""
+        results = self.run(body, list(self._arguments), 0)
+        self.algebra.end_section(self._draws)
+        return results
+
+    def run(self, body: Body, arguments: list[Quantity], depth: int) -> list[Quantity]:
+        """Return the results of a graph or of a function for arguments."""
+        values: dict[Edge, Quantity] = dict(zip(body.arguments, arguments, strict=False))
+        unknown = self._anything(arguments)
+        if body.has_loops or self._steps > MOST_STEPS:
+            return [values.get(edge, unknown) for edge in body.results]
+        replaced = {edge.node for edge in body.arguments}
+        for name, node in body.nodes.items():
+            if name in replaced and body.name == "":
+                continue
+            inputs = [values.get(edge, unknown) for edge in body.inputs[name]]
+            self.algebra.place = f"{node.op} in {self._call}" if self._call else node.op
+            self._steps += 1
+            outputs = self._node(node, inputs, body, depth)
+            values.update((Edge(name, port), value) for port, value in enumerate(outputs))
+            whole = outputs[0] if len(outputs) == 1 else unknown
+            values[Edge(name, ANY_PORT)] = whole
+        return [values.get(edge, unknown) for edge in body.results]
+
+    def _anything(self, inputs: Sequence[Quantity]) -> Quantity:
+        """Return what may be any function of the inputs, and of all state and draws of the
+        section."""
+        value = self.algebra.unknown(inputs)
+        everything = union(
+            value.provenance, self._state, Provenance(draws=frozenset((self._draws,)))
+        )
+        return dataclasses.replace(value, provenance=everything)
+
+    def _node(
+        self, node: NodeView, inputs: list[Quantity], body: Body, depth: int
+    ) -> list[Quantity]:
+        operation = op_table.find(node.op)
+        if operation is None and node.op in self._library.functions:
+            return self._function(node.op, inputs, depth)
+        if node.op == "Const":
+            return [self.algebra.constant(constant_of_node(node))]
+        count = operation.output_count(node.attr) if operation is not None else None
+        followed = self._followed(node, inputs, body, depth)
+        if followed is not None:
+            return followed
+        effect = effect_of(node, body.nodes)
+        functions = self._library.called_by(node)
+        if functions and not _reaches_state(node):
+            value = self._repeated(list(functions), inputs)
+        elif effect is Effect.RANDOM:
+            value = self._undescribed_draw(inputs)
+        elif (
+            operation is None
+            or operation.names_functions
+            or _reaches_state(node)
+            or (effect is not None and node.op not in OVER_DATASETS)
+        ):
+            value = self._anything(inputs)
+        else:
+            value = self.algebra.unknown(inputs)
+        return [
+            dataclasses.replace(value, term=self.algebra.fresh())
+            for _ in range(1 if count is None else count)
+        ]
+
+    def _followed(
+        self, node: NodeView, inputs: list[Quantity], body: Body, depth: int
+    ) -> list[Quantity] | None:
+        """Return the outputs of a node that is described, or None."""
+        if node.op in CALLS:
+            return self._function(_function(node, "f"), inputs, depth)
+        if node.op in CONDITIONALS:
+            return self._conditional(node, inputs, depth)
+        if node.op in LOOPS:
+            return self._loop(node, inputs, depth)
+        if node.op in OPERATIONS:
+            return OPERATIONS[node.op](NodeUse(self, node, inputs, body))
+        return None
+
+    def _undescribed_draw(self, inputs: Sequence[Quantity]) -> Quantity:
+        """Return random numbers of a distribution that nothing is known of."""
+        draw = self.algebra.drawn("other", None)
+        return self.algebra.unknown([*inputs, draw])
+
+    def draw(
+        self,
+        node: NodeView,
+        body: Body,
+        distribution: str,
+        shape: Shape | None,
+        limits: bounds.Bounds = bounds.ANY,
+    ) -> Quantity:
+        """Return what an operation with seeds in its attributes draws."""
+        if effect_of(node, body.nodes) is Effect.RANDOM:
+            return self.algebra.drawn(distribution, shape, limits)
+        text = f"{self.algebra.place} draws from a given seed"
+        return Quantity(self.algebra.fresh(), Provenance(seeded=frozenset((text,))), limits, shape)
+
+    # Functions.
+
+    def _function(self, name: str, inputs: list[Quantity], depth: int) -> list[Quantity]:
+        if name not in self._library.functions or depth >= DEEPEST:
+            return [self._anything(inputs)]
+        before = self.algebra.place
+        results = self.run(self._library.body(name), inputs, depth + 1)
+        self.algebra.place = before
+        return results
+
+    def _conditional(self, node: NodeView, inputs: list[Quantity], depth: int) -> list[Quantity]:
+        condition, *rest = inputs
+        then, otherwise = (
+            self._function(_function(node, name), rest, depth)
+            for name in ("then_branch", "else_branch")
+        )
+        if len(then) != len(otherwise):
+            return [self._anything(inputs)]
+        return [
+            self.algebra.choice(condition, first, second)
+            for first, second in zip(then, otherwise, strict=True)
+        ]
+
+    def _loop(self, node: NodeView, inputs: list[Quantity], depth: int) -> list[Quantity]:
+        """Return the results of a loop: what no iteration changes, and what is not known.
+
+        Everything that is changed may be any function of all that the loop is given, and of all
+        that it draws.
+        """
+        body = self._library.body(_function(node, "body"))
+        same = {
+            position
+            for position, edge in enumerate(body.results)
+            if position < len(body.arguments) and _origin(body, edge) == body.arguments[position]
+        }
+        names = [_function(node, "cond"), _function(node, "body")]
+        everything = self._repeated(names, inputs)
+        return [
+            value
+            if position in same
+            else dataclasses.replace(everything, term=self.algebra.fresh())
+            for position, value in enumerate(inputs)
+        ]
+
+    def _repeated(self, names: list[str], inputs: list[Quantity]) -> Quantity:
+        """Return what functions compute that run any number of times."""
+        touched = reached(names, self._library.calls_of)
+        nodes = [n for name in touched for n in self._library.nodes(name).values()]
+        if any(map(_reaches_state, nodes)):
+            return self._anything(inputs)
+        draws = [self.algebra.drawn("other", None) for n in nodes if _draws(n)]
+        return self.algebra.unknown([*inputs, *draws])
+
+
+def _reaches_state(node: NodeView) -> bool:
+    """Tell whether an operation may use state that is not among its inputs."""
+    operation = op_table.find(node.op)
+    if operation is None:
+        return False
+    return operation.is_stateful and not (
+        node.op in WITHOUT_STATE or node.op in OVER_DATASETS or _draws(node)
+    )
+
+
+def _draws(node: NodeView) -> bool:
+    return is_seeded_by_attributes(node.op)
+
+
+def _function(node: NodeView, attribute: str) -> str:
+    """Return the function that an attribute of a node names, or an empty text."""
+    if attribute not in node.attr:
+        return ""
+    return next((call.name for call in named_functions({attribute: node.attr[attribute]})), "")
+
+
+def _origin(body: Body, edge: Edge) -> Edge:
+    """Return where an edge comes from, through nodes that pass their input on."""
+    passed: set[str] = set()
+    while edge.node in body.nodes and edge.node not in passed:
+        if body.nodes[edge.node].op != "Identity":
+            break
+        passed.add(edge.node)
+        edge = body.inputs[edge.node][0]
+    return edge

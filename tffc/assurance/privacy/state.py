@@ -1,0 +1,157 @@
+"""What is always true of the elements of a server's state: facts that hold before the first round,
+and after a round if they held before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tffc.assurance.audit.programs import leaf_paths
+from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.quantities import Quantity
+from tffc.assurance.privacy.rounds import RoundQuantities, StateFacts, evaluate
+from tffc.assurance.privacy.sections import results_of_graph
+from tffc.backends.compiler import compile_initialize
+from tffc.backends.forms.stages import StagedRound
+from tffc.language.nodes import Node
+from tffc.language.type_parts import local_type
+from tffc.language.types import StructType
+
+MOST_PARTNERS = 8
+"""The elements with which the ratio of one is tried."""
+
+
+def first_values(initialize: Node | None, program: StagedRound) -> dict[str, Any]:
+    """Return the elements of the first state that are known without running anything, by path.
+
+    Raises:
+      TffcError: as `compile_initialize` does.
+    """
+    parameter = program.type.parameter
+    assert isinstance(parameter, StructType)
+    label = parameter.names[0] or "state"
+    if initialize is None:
+        return {}
+    values = results_of_graph(compile_initialize(initialize), [], Algebra())
+    paths = leaf_paths(local_type(parameter[0]), label)
+    if len(paths) != len(values):
+        return {}
+    return {p: v.content for p, v in zip(paths, values, strict=True) if v.content is not None}
+
+
+def known_state(
+    program: StagedRound, first: Mapping[str, Any]
+) -> tuple[StateFacts, RoundQuantities]:
+    """Return facts about the state that hold before each round, and the quantities of a round that
+    begins with them.
+
+    Facts are supposed as far as the `first` state has them, and those that a round does not keep
+    are dropped, until all that are left are kept.
+    """
+    search = _Search(program, first)
+    while True:
+        facts = search.facts()
+        quantities = evaluate(program, facts)
+        if not search.drop(quantities):
+            return facts, quantities
+
+
+class _Search:
+    def __init__(self, program: StagedRound, first: Mapping[str, Any]) -> None:
+        parameter = program.type.parameter
+        assert isinstance(parameter, StructType)
+        self._label = parameter.names[0] or "state"
+        self._first = first
+        self._values = dict(first)
+        numbers = {path: _number(value) for path, value in first.items()}
+        self._nonnegative = {p for p, number in numbers.items() if number is not None}
+        self._positive = [path for path, number in numbers.items() if number]
+        self._tried: dict[str, int] = {}
+        self._noisy: set[str] = set()
+        self._exposed: dict[str, str] = {}
+
+    def facts(self) -> StateFacts:
+        changing = [p for p in self._nonnegative if p not in self._values]
+        return StateFacts(
+            self._values,
+            frozenset(changing),
+            self._ratios(),
+            frozenset(self._noisy),
+            dict(self._exposed),
+        )
+
+    def _ratios(self) -> dict[str, tuple[str, float]]:
+        """Return the ratio of each positive element to one before it, of those not yet refuted."""
+        ratios: dict[str, tuple[str, float]] = {}
+        changing = [
+            path
+            for path in self._positive
+            if path in self._nonnegative and path not in self._values
+        ]
+        for place, path in enumerate(changing):
+            partners = [other for other in changing[:place] if other not in ratios]
+            number = self._tried.get(path, 0)
+            if number < min(len(partners), MOST_PARTNERS):
+                other = partners[number]
+                ratios[path] = other, float(self._first[path]) / float(self._first[other])
+        return ratios
+
+    def drop(self, quantities: RoundQuantities) -> bool:
+        """Drop what a round does not keep, and return whether that was anything."""
+        facts = self.facts()
+        after = {self._path(path): value for path, value in quantities.state.items()}
+        dropped = False
+        for path in list(self._values):
+            content = after[path].content if path in after else None
+            if content is None or not np.array_equal(content, self._values[path]):
+                del self._values[path]
+                dropped = True
+        for path in facts.nonnegative:
+            if path not in after or not after[path].bounds.is_nonnegative:
+                self._nonnegative.discard(path)
+                dropped = True
+        for path, (other, ratio) in facts.ratios.items():
+            if not _has_ratio(after.get(path), after.get(other), ratio):
+                self._tried[path] = self._tried.get(path, 0) + 1
+                dropped = True
+        for path, value in after.items():
+            origin = value.provenance
+            if path not in self._noisy and (origin.mechanisms or origin.is_of_earlier):
+                self._noisy.add(path)
+                dropped = True
+            if path not in self._exposed:
+                reason = _exposure(value, quantities)
+                if reason:
+                    self._exposed[path] = reason
+                    dropped = True
+        return dropped
+
+    def _path(self, path: str) -> str:
+        """Return the path in the parameter of an element of the new state."""
+        return self._label + path.removeprefix("state")
+
+
+def _number(value: Any) -> float | None:
+    """Return the value of a number that is not negative; None for anything else."""
+    return float(value) if np.shape(value) == () and float(value) >= 0 else None
+
+
+def _has_ratio(value: Quantity | None, other: Quantity | None, ratio: float) -> bool:
+    if value is None or other is None:
+        return False
+    one, two = value.bounds.exact, other.bounds.exact
+    return one is not None and two is not None and one.is_close(two.scaled(ratio))
+
+
+def _exposure(value: Quantity, quantities: RoundQuantities) -> str:
+    """Return why an element of the new state must not be released, or an empty text."""
+    for exposure in sorted(value.provenance.exposures, key=lambda e: (e.source, e.reason)):
+        return f"it holds {exposure.source}: {exposure.reason}"
+    algebra = quantities.algebra
+    draws = algebra.single_draws(value.provenance.draws)
+    for mechanism in algebra.mechanisms:
+        if draws & mechanism.noise.draws:
+            return f"it holds the noise of {mechanism.noise.place}"
+    return ""

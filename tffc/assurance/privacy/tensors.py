@@ -1,0 +1,161 @@
+"""Tensors as an evaluation begins with them: constants, draws, functions that are not followed;
+and the noisy sums that it ends with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.assurance.privacy import bounds, noises
+from tffc.assurance.privacy.bounds import ANY, Bounds
+from tffc.assurance.privacy.quantities import (
+    Contribution,
+    Exposure,
+    Mechanism,
+    Noise,
+    Provenance,
+    Quantity,
+    Shape,
+    union,
+)
+from tffc.assurance.privacy.registry import Registry
+from tffc.assurance.privacy.shapes import shape_text
+
+SMALL = 4096
+"""Constants of at most this many elements are followed by value."""
+
+
+class Tensors(Registry):
+    """Makes tensors of a round, and records its mechanisms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mechanisms: list[Mechanism] = []
+
+    def constant(self, value: Any) -> Quantity:
+        """Return a constant; None stands for one that is not known."""
+        array = None if value is None else np.asarray(value)
+        if array is None or array.dtype.kind not in "biuf":
+            return Quantity(self.fresh(), shape=None if array is None else array.shape)
+        term = self.term("constant", array.dtype.str, array.shape, array.tobytes())
+        limits = ANY
+        if array.size:
+            low, high = float(array.min()), float(array.max())
+            limits = bounds.constant(low) if low == high else bounds.between(low, high)
+        return Quantity(
+            term,
+            bounds=limits,
+            shape=array.shape,
+            content=array if array.size <= SMALL else None,
+            is_integer=array.dtype.kind in "biu",
+        )
+
+    def drawn(self, distribution: str, shape: Shape | None, limits: Bounds = ANY) -> Quantity:
+        """Return a new draw of independent random numbers in their standard form."""
+        number = len(self.draws)
+        self.draws.append(self.place)
+        scale = bounds.constant(1.0)
+        noise = Noise(distribution, scale, frozenset((number,)), self.place)
+        return Quantity(self.fresh(), Provenance(draws=noise.draws), limits, shape, noise=noise)
+
+    def drawn_from(
+        self,
+        distribution: str,
+        seeds: Sequence[Quantity],
+        shape: Shape | None,
+        limits: Bounds = ANY,
+    ) -> Quantity:
+        """Return random numbers that follow from seeds.
+
+        They are noise only if nobody but the program knows the seeds, because it has drawn them.
+        All that is drawn from one seed counts as one draw, since it is the same numbers.
+        """
+        value = self.unknown(seeds, distribution, shape, shape=shape, limits=limits)
+        origin = value.provenance
+        if origin.is_of_client or origin.exposures:
+            return value
+        if not origin.draws:
+            text = f"{self.place} draws from a given seed"
+            seeded = dataclasses.replace(origin, seeded=origin.seeded | {text})
+            return dataclasses.replace(value, provenance=seeded)
+        scale = bounds.constant(1.0)
+        return dataclasses.replace(
+            value, noise=Noise(distribution, scale, origin.draws, self.place)
+        )
+
+    def unknown(
+        self,
+        operands: Iterable[Quantity],
+        *key: Any,
+        shape: Shape | None = None,
+        limits: Bounds = ANY,
+        is_integer: bool = False,
+    ) -> Quantity:
+        """Return a tensor that may be any function of its operands.
+
+        With a `key`, it is always the same function of them.
+        """
+        operands = list(operands)
+        term = self.term(*key, *(each.term for each in operands)) if key else self.fresh()
+        provenance = union(*(self.exposed(each, "is used").provenance for each in operands))
+        return Quantity(term, provenance, limits, shape, is_integer=is_integer)
+
+    def exposed(self, value: Quantity, verb: str) -> Quantity:
+        """Return a tensor whose sums are followed no further, because of what `place` does."""
+        if not value.sums:
+            return value
+        sources = {contribution.channel for contribution, _ in value.sums}
+        reason = f"the sum {verb} by {self.place or 'an operation'} before noise is added to it"
+        exposures = frozenset(
+            Exposure(e.source, reason) if e.source in sources else e
+            for e in value.provenance.exposures
+        )
+        provenance = dataclasses.replace(value.provenance, exposures=exposures)
+        return dataclasses.replace(value, provenance=provenance, sums=())
+
+    # Noisy sums.
+
+    def flaw(self, sums: Quantity, noise: Quantity, whole: Noise) -> str:
+        """Return why noise hides nothing of sums, or an empty text."""
+        assert noise.noise is not None
+        if whole.distribution not in (*noises.PRIVATE, *noises.HALVES):
+            return f"{whole.distribution} noise, for which there is no bound, is added to it"
+        if sums.shape is None or noise.shape != sums.shape:
+            shapes = shape_text(noise.shape), shape_text(sums.shape)
+            return (
+                f"the noise has the shape {shapes[0]}, and the sum {shapes[1]}: it is not known "
+                "that each element has noise of its own"
+            )
+        if self.single_draws(sums.provenance.draws) & noise.noise.draws:
+            return "its noise is in the sum already"
+        return ""
+
+    def released(
+        self,
+        sums: tuple[tuple[Contribution, Bounds], ...],
+        noise: Noise,
+        shape: Shape,
+        provenance: Provenance,
+        *operands: Quantity,
+    ) -> Quantity:
+        """Record a mechanism, and return its result, which is public."""
+        number = len(self.mechanisms)
+        self.mechanisms.append(Mechanism(sums, noise, shape, self.place))
+        channels = {contribution.channel for contribution, _ in sums}
+        rest = union(provenance, *(operand.provenance for operand in operands))
+        left = frozenset(e for e in provenance.exposures if e.source not in channels)
+        return Quantity(
+            self.fresh(),
+            dataclasses.replace(
+                rest,
+                is_of_client=False,
+                exposures=left,
+                draws=rest.draws - noise.draws,
+                mechanisms=rest.mechanisms | {number},
+            ),
+            shape=shape,
+            is_integer=False,
+        )

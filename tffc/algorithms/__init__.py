@@ -7,6 +7,7 @@
     personalised_evaluation             the same before and after each client has trained it
     SGD, Adam, Yogi, Adagrad            optimizers of the server and of the clients
     Median, TrimmedMean                 averages that a few clients cannot move far
+    private_sum                         a sum over clients with discrete noise
 
 Each algorithm is a process or a computation in tffc's own language, as users write it.
 """
@@ -22,5 +23,6 @@ from tffc.algorithms.optimizers import Adagrad as Adagrad
 from tffc.algorithms.optimizers import Adam as Adam
 from tffc.algorithms.optimizers import Optimizer as Optimizer
 from tffc.algorithms.optimizers import Yogi as Yogi
+from tffc.algorithms.private_sums import private_sum as private_sum
 from tffc.algorithms.training import federated_averaging as federated_averaging
 from tffc.algorithms.training import fedprox as fedprox

@@ -23,6 +23,7 @@ NAMES = (
     "clients",
     "neighbours",
     "least_clients",
+    "not_released",
 )
 """The parameters that only matter with the option that asks."""
 
@@ -84,6 +85,12 @@ def privacy_options() -> Callable[[Any], Any]:
             show_default=True,
             help="With --privacy: every round has at least this number of clients.",
         ),
+        click.option(
+            "--not-released",
+            metavar="PATH",
+            multiple=True,
+            help="With --privacy: this output is seen by nobody but who runs the rounds.",
+        ),
     )
 
 
@@ -96,6 +103,7 @@ def privacy_question(
     clients: int | None,
     neighbours: str,
     least_clients: int,
+    not_released: tuple[str, ...],
 ) -> PrivacyQuestion | None:
     """Return what the options ask, or None without `--privacy`.
 
@@ -116,4 +124,11 @@ def privacy_question(
         if clients_per_round > clients:
             raise click.UsageError("'--clients-per-round' is larger than '--clients'")
         cohorts = Cohorts(CohortKind.FIXED, size=clients_per_round, population=clients)
-    return PrivacyQuestion(rounds, delta, cohorts, NEIGHBOURS[neighbours], least_clients)
+    return PrivacyQuestion(
+        rounds,
+        delta,
+        cohorts,
+        NEIGHBOURS[neighbours],
+        least_clients,
+        withheld=not_released,
+    )

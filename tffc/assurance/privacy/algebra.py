@@ -318,23 +318,18 @@ class Algebra(Tensors):
         self, condition: Quantity, first: Quantity, second: Quantity, result: Quantity
     ) -> Quantity:
         """Return a choice between multiples of one tensor as a multiple of it."""
-        if not condition.is_scalar and condition.size != 1:
+        if (not condition.is_scalar and condition.size != 1) or result.shape is None:
             return result
-        base, factors = 0, list[Quantity]()
-        for value in (first, second):
-            if value.bounds.exact == ZERO:
-                factors.append(self.constant(0.0))
-            elif value.shape != result.shape or result.shape is None or value.is_scalar:
-                return result
-            elif value.parts or (base and value.base != base):
-                return result
-            else:
-                base = value.base
-                factors.append(value.factor or self.constant(1.0))
-        if not base or factors[0].term == factors[1].term:
+        multiples = [value for value in (first, second) if value.bounds.exact != ZERO]
+        if any(v.is_scalar or v.parts or v.shape != result.shape for v in multiples):
+            return result
+        bases = {value.base for value in multiples}
+        one, zero = self.constant(1.0), self.constant(0.0)
+        factors = [(v.factor or one) if v in multiples else zero for v in (first, second)]
+        if len(bases) != 1 or factors[0].term == factors[1].term:
             return result
         factor = self.choice(condition, *factors)
-        return dataclasses.replace(result, elements=base, factor=factor)
+        return dataclasses.replace(result, elements=bases.pop(), factor=factor)
 
     # Sums of elements.
 

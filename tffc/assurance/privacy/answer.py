@@ -29,7 +29,7 @@ class PrivacyQuestion:
     """What is asked: the ε at `delta` of a number of rounds, with clients chosen by `cohorts`.
 
     `at_most` is the ε that a policy allows, and `least_clients` a number of clients that every
-    round has at least.
+    round has at least.  Outputs at or below the paths `withheld` are seen by nobody else.
     """
 
     rounds: int = 1
@@ -38,6 +38,7 @@ class PrivacyQuestion:
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE
     least_clients: int = 1
     at_most: float | None = None
+    withheld: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return what is asked as text."""
@@ -93,6 +94,7 @@ def privacy_of(
         initialize,
         question.neighbours,
         least_clients=question.least_clients,
+        withheld=question.withheld,
     )
     if not derivation.is_shown:
         return Privacy(question, derivation, None)

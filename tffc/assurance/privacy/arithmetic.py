@@ -65,6 +65,18 @@ def _select(use: NodeUse) -> Outputs:
     return [use.algebra.choice(condition, first, second)]
 
 
+@ARITHMETIC.rule("FloorMod")
+def _remainder(use: NodeUse) -> Outputs:
+    value, divisor = use.inputs
+    remainder = use.algebra.unknown(
+        use.inputs, "remainder", shape=common_shape(value, divisor), is_integer=value.is_integer
+    )
+    modulus = divisor.bounds.exact
+    if modulus is None or not value.is_integer or value.sums or remainder.shape != value.shape:
+        return [remainder]
+    return [dataclasses.replace(remainder, residue=(value, modulus))]
+
+
 @ARITHMETIC.rule("AddN")
 def _add_all(use: NodeUse) -> Outputs:
     total = use.inputs[0]

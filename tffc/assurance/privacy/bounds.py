@@ -18,8 +18,8 @@ from typing import NamedTuple
 MOST_BOUNDS = 8
 """The bounds of one number that are remembered; more are left out, which only loses knowledge."""
 
-SAME = 1e-6
-"""Coefficients whose ratio is nearer to one than this count as equal: constants are float32."""
+SAME = 1e-12
+"""Coefficients whose ratio is nearer to one than this count as equal."""
 
 
 class Unknown(NamedTuple):
@@ -72,7 +72,7 @@ class Monomial:
         return all(unknown.is_public for unknown, _ in self.powers)
 
     def is_close(self, other: Monomial) -> bool:
-        """Whether it is the same monomial but for the rounding of constants."""
+        """Whether it is the same monomial but for the rounding of this arithmetic."""
         same = math.isclose(self.coefficient, other.coefficient, rel_tol=SAME)
         return same and self.powers == other.powers
 

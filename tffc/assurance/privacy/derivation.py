@@ -11,9 +11,9 @@ from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
-from tffc.assurance.privacy.bounds import Bounds, Monomial, Unknown
+from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
-from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities
+from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities, StateFacts
 from tffc.assurance.privacy.sensitivity import (
     ContributionBound,
     Neighbours,
@@ -24,7 +24,8 @@ from tffc.assurance.privacy.sensitivity import (
 from tffc.assurance.privacy.state import first_values, known_state
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
-from tffc.support.errors import Span
+from tffc.support.errors import LanguageValueError, Span
+from tffc.support.near import did_you_mean
 
 REACHING = frozenset({"network", "python", "unknown", "files"})
 """The kinds of effects by which a client's data may reach somebody without a channel."""
@@ -112,41 +113,67 @@ def derive(
     neighbours: Neighbours,
     *,
     least_clients: int = 1,
+    withheld: Sequence[str] = (),
 ) -> Derivation:
     """Return the derivation for a staged round with its audit.
 
-    `least_clients` is a number of clients that every round has at least.
+    `least_clients` is a number of clients that every round has at least.  Outputs at or below the
+    paths `withheld` are seen by nobody but who runs the rounds.
 
     Raises:
+      LanguageValueError: one of the paths is that of no output.
       GraphError: a section is malformed.
       WireError: its message is malformed.
     """
     first = first_values(initialize, program)
     facts, quantities = known_state(program, first)
-    exposed = bool(facts.exposed)
-    return _Deriving(
-        quantities, audit, neighbours, least_clients, bool(first), exposed
-    ).derivation()
+    for path in withheld:
+        _check_output(path, quantities.output)
+    deriving = _Deriving(
+        quantities, facts, audit, neighbours, least_clients, bool(first), tuple(withheld)
+    )
+    return deriving.derivation()
+
+
+def _check_output(path: str, outputs: Iterable[str]) -> None:
+    """Check that an output is at or below a path.
+
+    Raises:
+      LanguageValueError: none is.
+    """
+    known = list(outputs)
+    if not any(_is_below(output, path) for output in known):
+        raise LanguageValueError(
+            "E706",
+            f"{path!r} is not the path of an output",
+            help=did_you_mean(path, known) or f"the outputs are {', '.join(known)}",
+        )
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith((f"{root}.", f"{root}["))
 
 
 class _Deriving:
     def __init__(
         self,
         quantities: RoundQuantities,
+        facts: StateFacts,
         audit: Audit,
         neighbours: Neighbours,
         least_clients: int,
         knows_first_state: bool,
-        keeps_secrets: bool,
+        withheld: tuple[str, ...],
     ) -> None:
         self._quantities = quantities
+        self._facts = facts
         self._algebra = quantities.algebra
         self._audit = audit
         self._neighbours = neighbours
         self._values: Mapping[Unknown, float] = {CLIENTS: float(least_clients)}
         self._least_clients = least_clients
         self._knows_first_state = knows_first_state
-        self._keeps_secrets = keeps_secrets
+        self._withheld = withheld
         self._missing: list[Missing] = []
         self._bounds: list[ContributionBound] = []
 
@@ -185,7 +212,8 @@ class _Deriving:
             yield name, "broadcast", value
         if self._quantities.is_output_released:
             for path, value in self._quantities.output.items():
-                yield path, "output", value
+                if not any(_is_below(path, root) for root in self._withheld):
+                    yield path, "output", value
 
     # Missing steps.
 
@@ -242,11 +270,11 @@ class _Deriving:
                 )
 
     def _may_tell(self, effect: Effect) -> bool:
-        """Tell whether an effect may show others something of clients' data, or of noise."""
+        """Tell whether an effect may show others something of clients' data or of the noise."""
         depends = effect.depends
         if effect.side == "server":
-            kept = depends.state if self._keeps_secrets else ()
-            return bool(depends.channels or depends.draws or kept)
+            exposed = any(path in self._facts.exposed for path in depends.state)
+            return bool(depends.channels or depends.draws or exposed)
         tells = depends.elements or depends.counts or depends.shapes or depends.draws
         return effect.kind in REACHING and bool(tells)
 
@@ -292,8 +320,9 @@ class _Deriving:
     def _skellam(self, mechanisms: Sequence[Mechanism]) -> Skellam | None:
         for mechanism in mechanisms:
             channel = mechanism.sums[0][0].channel
-            if not all(c.value.is_integer and _is_whole(f) for c, f in mechanism.sums):
-                raise NotShown(channel, "integers", "Skellam's noise hides integers only")
+            whole = [c.value.is_integer and scale.exact == ONE for c, scale in mechanism.sums]
+            if not all(whole):
+                raise NotShown(channel, "integers", "Skellam's noise hides sums of integers only")
         scales = {mechanism.noise.scale.exact for mechanism in mechanisms}
         scale = scales.pop() if len(scales) == 1 else None
         if scale is None or scale.with_values(self._values).powers:
@@ -342,6 +371,10 @@ class _Deriving:
             "as precision-based attacks do"
         )
         yield "random numbers are independent and cannot be predicted"
+        if self._withheld:
+            yield f"nobody else sees {', '.join(self._withheld)}"
+        if self._audit.may_be_buffered:
+            yield "rounds are not buffered"
         if self._knows_first_state:
             yield "the first round begins with the program's first state"
         if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
@@ -359,11 +392,6 @@ def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:
     origin = value.provenance
     numbers = tuple(sorted(origin.mechanisms))
     return Disclosure(name, kind, numbers, origin.is_of_earlier, bool(origin.exposures))
-
-
-def _is_whole(factor: Bounds) -> bool:
-    exact = factor.exact
-    return exact is not None and not exact.powers and float(exact.coefficient).is_integer()
 
 
 def monomial_text(monomial: Monomial) -> str:

@@ -15,6 +15,7 @@ from tffc.language.nodes import (
     Compiled,
     Intrinsic,
     Lambda,
+    Literal,
     Node,
     Reference,
     Selection,
@@ -61,6 +62,8 @@ class QuantityEvaluator:
                 for binding in node.locals:
                     self.values[binding.name] = yield self._evaluate(binding.value)
                 return (yield self._evaluate(node.result))
+            case Literal():
+                return self.algebra.constant(node.value)
             case _:
                 return self.filled(node.type, [])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from tffc.assurance.privacy.bounds import ANY, Bounds
+from tffc.assurance.privacy.bounds import ANY, Bounds, Monomial
 
 Shape = tuple[int, ...]
 
@@ -110,6 +110,7 @@ class Quantity:
     - `half`: beside its sums, it has this noise, which hides nothing without other noise.
     - `noise`: it is nothing but noise.
     - `signal`: it is a client's value and noise.
+    - `residue`: it is what is left of an integer tensor modulo a number.
     - `addends`: it is the sum of these.
     - `content`: its value, if that is a constant; a tuple of sizes for the shape of a tensor.
     """
@@ -132,6 +133,7 @@ class Quantity:
     half: Noise | None = None
     noise: Noise | None = None
     signal: tuple[Quantity, Noise] | None = None
+    residue: tuple[Quantity, Monomial] | None = None
     addends: tuple[Quantity, Quantity] | None = None
     content: Any = None
     is_integer: bool = False

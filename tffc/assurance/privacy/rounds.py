@@ -209,11 +209,8 @@ class _RoundEvaluation(QuantityEvaluator):
             inverse = exactly(Monomial(1.0, ((CLIENTS, Fraction(-1)),)))
             return self._sums(channel, value.type, self.value(value), inverse)
         if uri == MODULAR:
-            result = self._sums(channel, value.type, self.value(value), exactly(ONE))
-            return rebuild(
-                result,
-                lambda leaf: self._exposed(leaf, channel, "the sum is taken modulo a number"),
-            )
+            moduli = flat(self.value(rest[0]))
+            return self._modular_sums(channel, value.type, self.value(value), moduli)
         reason = f"{uri} is not a sum"
         given = [leaf for node in (value, *rest) for leaf in flat(self.value(node))]
         exposed = Provenance(exposures=frozenset((Exposure(channel, reason),)))
@@ -224,6 +221,17 @@ class _RoundEvaluation(QuantityEvaluator):
                 self.algebra.fresh(), union(exposed, total), shape=shape_of(leaf)
             ),
         )
+
+    def _modular_sums(self, channel: str, type: Type, value: Any, moduli: list[Quantity]) -> Any:
+        """Return sums modulo a number: a function of the sums of what they are remainders of.
+
+        That hides what its noise hides, which clients have to add before.
+        """
+        limits = moduli * len(flat(value)) if len(moduli) == 1 else moduli
+        wholes = iter(_whole(leaf, limit) for leaf, limit in zip(flat(value), limits, strict=True))
+        result = self._sums(channel, type, rebuild(value, lambda _: next(wholes)), exactly(ONE))
+        reason = "the sum is taken modulo a number before noise is added to it"
+        return rebuild(result, lambda leaf: self._exposed(leaf, channel, reason))
 
     def _exposed(self, leaf: Quantity, channel: str, reason: str) -> Quantity:
         if not leaf.sums:
@@ -328,3 +336,10 @@ class _RoundEvaluation(QuantityEvaluator):
                 return None
         shapes = {value.shape for value in (*rest, *starts)}
         return None if left or len(shapes) > 1 or None in shapes else rest
+
+
+def _whole(value: Quantity, modulus: Quantity) -> Quantity:
+    """Return what a value is the remainder of by a modulus, or the value itself."""
+    if value.residue is None or modulus.bounds.exact != value.residue[1]:
+        return value
+    return value.residue[0]

@@ -3,6 +3,7 @@ and after a round if they held before it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tffc.assurance.audit.programs import leaf_paths
 from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.bounds import SAME
 from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.rounds import RoundQuantities, StateFacts, evaluate
 from tffc.assurance.privacy.sections import results_of_graph
@@ -18,6 +20,9 @@ from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
 from tffc.language.type_parts import local_type
 from tffc.language.types import StructType
+
+ROUNDING = 5e-7
+"""By how much constants of 32 bits may change a ratio that is computed from them."""
 
 MOST_PARTNERS = 8
 """The elements with which the ratio of one is tried."""
@@ -69,6 +74,8 @@ class _Search:
         self._nonnegative = {p for p, number in numbers.items() if number is not None}
         self._positive = [path for path, number in numbers.items() if number]
         self._tried: dict[str, int] = {}
+        self._rounded: dict[tuple[str, str], float] = {}
+        """Ratios after a round that differ from the first ones by the rounding of constants."""
         self._noisy: set[str] = set()
         self._exposed: dict[str, str] = {}
 
@@ -95,7 +102,8 @@ class _Search:
             number = self._tried.get(path, 0)
             if number < min(len(partners), MOST_PARTNERS):
                 other = partners[number]
-                ratios[path] = other, float(self._first[path]) / float(self._first[other])
+                first = float(self._first[path]) / float(self._first[other])
+                ratios[path] = other, self._rounded.get((path, other), first)
         return ratios
 
     def drop(self, quantities: RoundQuantities) -> bool:
@@ -113,9 +121,16 @@ class _Search:
                 self._nonnegative.discard(path)
                 dropped = True
         for path, (other, ratio) in facts.ratios.items():
-            if not _has_ratio(after.get(path), after.get(other), ratio):
+            later = _ratio(after.get(path), after.get(other))
+            if later is not None and math.isclose(later, ratio, rel_tol=SAME):
+                continue
+            dropped = True
+            is_first = (path, other) not in self._rounded
+            if is_first and later and math.isclose(later, ratio, rel_tol=ROUNDING):
+                # Kept, if it is the same after one more round.
+                self._rounded[path, other] = later
+            else:
                 self._tried[path] = self._tried.get(path, 0) + 1
-                dropped = True
         for path, value in after.items():
             origin = value.provenance
             if path not in self._noisy and (origin.mechanisms or origin.is_of_earlier):
@@ -138,11 +153,13 @@ def _number(value: Any) -> float | None:
     return float(value) if np.shape(value) == () and float(value) >= 0 else None
 
 
-def _has_ratio(value: Quantity | None, other: Quantity | None, ratio: float) -> bool:
-    if value is None or other is None:
-        return False
-    one, two = value.bounds.exact, other.bounds.exact
-    return one is not None and two is not None and one.is_close(two.scaled(ratio))
+def _ratio(value: Quantity | None, other: Quantity | None) -> float | None:
+    """Return the ratio of two numbers, if they are multiples of one positive unknown."""
+    one = None if value is None else value.bounds.exact
+    two = None if other is None else other.bounds.exact
+    if one is None or two is None or one.powers != two.powers or two.coefficient <= 0:
+        return None
+    return one.coefficient / two.coefficient
 
 
 def _exposure(value: Quantity, quantities: RoundQuantities) -> str:

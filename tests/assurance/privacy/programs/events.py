@@ -99,7 +99,6 @@ EVENTS: dict[str, Release] = {
     "adaptive_clip": central("state_programs", gaussians(NOISE, 5.0 / 0.5)),
     "adaptive_clip_exact_count": Release("state_programs", None, None),
     "scale_in_state": central("state_programs", ONE),
-    "two_phases": central("state_programs", gaussians(NOISE, NOISE)),
     "aggregate_with_clip": central("state_programs", ONE),
     "mean_exact_denominator": Release("state_programs", None, None),
     "jax_clip_by_global_norm": central("jax_programs", ONE),

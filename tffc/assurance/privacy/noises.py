@@ -98,7 +98,8 @@ def logarithm(value: Quantity, shift: float) -> Noise | None:
     return dataclasses.replace(noise, distribution=EXPONENTIAL, scale=bounds.negative(exactly(ONE)))
 
 
-TINY = 1e-30
+TINY = 1e-12
+"""How far from zero draws may end: far less than the steps of 32-bit floating-point numbers."""
 
 
 def _uniform(value: Quantity) -> Noise | None:

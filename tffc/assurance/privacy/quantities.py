@@ -82,12 +82,13 @@ class Noise:
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Contribution:
     """What each client adds to a leaf of a channel: its value without noise, and the clients' noise
-    in it, if they add any."""
+    in it, if they add any; `draws` are all random numbers that are in it."""
 
     channel: str
     leaf: str
     value: Quantity
     noise: Noise | None = None
+    draws: frozenset[int] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +138,8 @@ class Quantity:
     content: Any = None
     is_integer: bool = False
     """Whether its elements are integers or truth values."""
+    is_finiteness: bool = False
+    """Whether it tells if numbers are finite."""
 
     @property
     def base(self) -> int:

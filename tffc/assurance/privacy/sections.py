@@ -222,7 +222,7 @@ class GraphWalk:
         if len(then) != len(otherwise):
             return [self._anything(inputs)]
         return [
-            self.algebra.choice(condition, first, second)
+            self.algebra.branch(condition, first, second)
             for first, second in zip(then, otherwise, strict=True)
         ]
 

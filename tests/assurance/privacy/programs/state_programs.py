@@ -64,7 +64,7 @@ def weighted(examples: Any) -> Any:
     total, count = examples.take(10).reduce(
         (tf.zeros([SIZE]), 0.0), lambda sums, x: (sums[0] + x, sums[1] + 1.0)
     )
-    weight = tf.minimum(count / 10.0, 1.0)
+    weight = tf.clip_by_value(count / 10.0, 0.0, 1.0)
     return Sums(weight * tf.clip_by_norm(total / tf.maximum(count, 1.0), CLIP), weight)
 
 

@@ -306,9 +306,7 @@ def doubled_in_a_loop(base: Base, bound: Any, values: Tensors) -> Tensors:
 @client()
 def values_in_a_variable(base: Base, bound: Any, values: Tensors) -> Tensors:
     variables = [tf.Variable(tf.zeros(v.shape)) for v in values]
-    for variable, value, small in zip(
-        variables, values, clipped(base, bound, values), strict=True
-    ):
+    for variable, value, small in zip(variables, values, clipped(base, bound, values), strict=True):
         variable.assign(small)
         variable.assign_add(value)
     return typed(base, [variable.read_value() for variable in variables])
@@ -318,9 +316,7 @@ def values_in_a_variable(base: Base, bound: Any, values: Tensors) -> Tensors:
 def values_in_an_array(base: Base, bound: Any, values: Tensors) -> Tensors:
     arrays = [tf.TensorArray(tf.float32, 2, element_shape=v.shape) for v in values]
     smalls = clipped(base, bound, values)
-    written = [
-        a.write(0, s).write(1, v) for a, s, v in zip(arrays, smalls, values, strict=True)
-    ]
+    written = [a.write(0, s).write(1, v) for a, s, v in zip(arrays, smalls, values, strict=True)]
     return typed(base, [array.read(1) for array in written])
 
 

@@ -216,3 +216,30 @@ def process_of(base: Base, steps: Steps) -> Any:
         return done[0], done[1]
 
     return tff.templates.IterativeProcess(initialize, next_round)
+
+
+# The rounds that a fault fits.
+
+
+def everywhere(base: Base) -> bool:
+    return True
+
+
+def of_floats(base: Base) -> bool:
+    return base.dtype == np.float32
+
+
+def of_several(base: Base) -> bool:
+    return len(base.shapes) > 1
+
+
+def of_normal_noise(base: Base) -> bool:
+    return base.noise is normal and not base.at_clients
+
+
+def with_server_noise(base: Base) -> bool:
+    return not base.at_clients
+
+
+def with_real_noise(base: Base) -> bool:
+    return of_floats(base) and not base.at_clients

@@ -98,13 +98,8 @@ def logarithm(value: Quantity, shift: float) -> Noise | None:
     return dataclasses.replace(noise, distribution=EXPONENTIAL, scale=bounds.negative(exactly(ONE)))
 
 
-<<<<<<< HEAD
 TINY = 1e-29
 """Where uniform draws may begin above zero: what they leave out is less likely than any δ."""
-=======
-TINY = 1e-12
-"""How far from zero draws may end: far less than the steps of 32-bit floating-point numbers."""
->>>>>>> attack
 
 
 def _uniform(value: Quantity) -> Noise | None:

@@ -2,15 +2,15 @@
 
 As in DP-FedAvg, every client's update is scaled down to a norm of at most `CLIP`, the updates of a
 round are added up, and the server adds normal noise with a standard deviation of `NOISE * CLIP`
-before it divides by the number of clients that a round is expected to have.
+before it divides by the number of clients that a round is expected to have.  The share of clients
+whose updates were scaled is made in the same way, from a count with noise of its own.
 
-What privacy this gives is not computed here.  A library for accounting does that, such as
-`dp-accounting`, from `NOISE`, the number of rounds, and how clients are sampled; and it only holds
-if the server that adds the noise is trusted, and if its random numbers are good enough.  The ones
-that TensorFlow draws are not made for secrets.
+So all that a round puts out is private, and `tffc audit --privacy` shows how much, from the graphs
+of this program, for a number of rounds and a way to choose clients.  That holds for those who see
+what the server puts out, not for the server itself.
 
     training      the process: the first model, and from a model and clients the next
-    evaluation    loss and accuracy of a state's model on held-out clients' images
+    evaluation    loss and accuracy of a state's model on held-out clients' images; not private
 """
 
 import collections
@@ -25,7 +25,8 @@ PIXELS = 64
 DIGITS = 10
 
 CLIP = 0.6
-NOISE = 0.2
+NOISE = 1.0
+COUNT_NOISE = 4.0
 CLIENTS_PER_ROUND = 30.0
 
 LOCAL_EPOCHS = 2
@@ -94,6 +95,12 @@ def noisy_step(model, total):
     return tf.nest.map_structure(step, model, total)
 
 
+@tff.tf_computation(np.float32)
+def noisy_share(count):
+    """The share of the clients that a round is expected to have; with noise, any number."""
+    return (count + tf.random.normal([], stddev=COUNT_NOISE)) / CLIENTS_PER_ROUND
+
+
 @tff.tf_computation(MODEL, IMAGES)
 def measure(model, images):
     """Mean loss and accuracy on a client's images, and how many these are."""
@@ -122,7 +129,8 @@ def initialize():
 def train_one_round(model, images):
     work = tff.federated_map(clipped_update, (tff.federated_broadcast(model), images))
     next_model = tff.federated_map(noisy_step, (model, tff.federated_sum(work.update)))
-    output = collections.OrderedDict(share_clipped=tff.federated_mean(work.scaled))
+    share_clipped = tff.federated_map(noisy_share, tff.federated_sum(work.scaled))
+    output = collections.OrderedDict(share_clipped=share_clipped)
     return next_model, tff.federated_zip(output)
 
 

@@ -46,27 +46,41 @@ class Algebra(Tensors):
         content = None
         if value.content is not None and shape is not None and math.prod(shape) == value.size:
             content = np.reshape(value.content, shape)
+        term = self.term("rearranged", value.term, shape) if shape is not None else self.fresh()
         rearranged = dataclasses.replace(
-            value,
-            term=self.term("rearranged", value.term, shape),
-            elements=value.base,
-            shape=shape,
-            noise=noise,
-            content=content,
+            value, term=term, elements=value.base, shape=shape, noise=noise, content=content
         )
+        if value.size != 1:
+            rearranged = _without_places(rearranged)
         return rearranged if keeps_sums else self.unknown([value], shape=shape)
 
-    def truncated(self, value: Quantity) -> Quantity:
-        """Return the elements rounded towards zero."""
-        if value.is_integer:
+    def transposed(self, value: Quantity, order: tuple[int, ...] | None) -> Quantity:
+        """Return a tensor with its axes in another order, or in one that is not known."""
+        if value.shape is None or order is None or len(order) != len(value.shape):
+            return self.same(value)
+        moved = self.same(value, tuple(value.shape[axis] for axis in order))
+        term = self.term("transposed", value.term, order)
+        moved = dataclasses.replace(moved, term=term, elements=value.base, parts=(), content=None)
+        return _without_places(moved) if value.size != 1 else moved
+
+    def truncated(self, value: Quantity, low: float, high: float) -> Quantity:
+        """Return the elements rounded towards zero, as integers that a type holds from `low` to
+        `high`; what is outside becomes any of them, of no larger magnitude if they have signs."""
+        least, most = value.bounds.interval
+        fits = low <= least and most <= high
+        if value.is_integer and (fits or value.noise is not None):
             return value
-        result = self.unknown([value], "truncated", shape=value.shape, is_integer=True)
-        return dataclasses.replace(
-            result,
-            bounds=bounds.either(value.bounds, exactly(ZERO)),
-            within=_own(value),
-            content=None if value.content is None else np.trunc(value.content).astype(np.int64),
+        within = _own(value) if fits or low < 0 else ()
+        limits = ANY if within else bounds.between(low, high)
+        if fits:
+            limits = bounds.either(value.bounds, exactly(ZERO))
+        result = self.unknown(
+            [value], "truncated", low, high, shape=value.shape, limits=limits, is_integer=True
         )
+        content = None
+        if fits and value.content is not None:
+            content = np.trunc(value.content).astype(np.int64)
+        return dataclasses.replace(result, within=within, content=content)
 
     def stacked(self, values: Sequence[Quantity], *key: Any, shape: Shape | None) -> Quantity:
         """Return a tensor that has the elements of several."""
@@ -94,7 +108,14 @@ class Algebra(Tensors):
             if value.shape == shape:
                 return value
             term = self.term("part", value.term, *key)
-            return dataclasses.replace(value, term=term, shape=shape, content=None)
+            return Quantity(
+                term,
+                value.provenance,
+                shape=shape,
+                sums=value.sums,
+                signal=value.signal,
+                is_integer=value.is_integer,
+            )
         part = self.unknown([value], "part", *key, shape=shape)
         return dataclasses.replace(
             part, bounds=value.bounds, within=(value,), is_integer=value.is_integer
@@ -172,7 +193,8 @@ class Algebra(Tensors):
         inverse = self.reciprocal(second)
         or_zero = bounds.either(inverse.bounds, exactly(ZERO))
         term = self.term("reciprocal or zero", second.term)
-        return self.multiply(first, dataclasses.replace(inverse, term=term, bounds=or_zero))
+        inverse = dataclasses.replace(inverse, term=term, bounds=or_zero, branches=None)
+        return self.multiply(first, inverse)
 
     def square(self, value: Quantity) -> Quantity:
         squared = self.elementwise("square", bounds.square, value)
@@ -262,19 +284,10 @@ class Algebra(Tensors):
 
     def choice(self, condition: Quantity, first: Quantity, second: Quantity) -> Quantity:
         """Return the first where the condition holds, else the second."""
-        if condition.content is not None and condition.is_scalar:
-            return first if bool(condition.content) else second
-        if first.term == second.term:
-            return first
-        if (
-            not (choices.is_finite(first) and choices.is_finite(second))
-            and not condition.provenance.exposures
-        ):
-            # Nothing is claimed of values that are not finite, so where one would be is left out.
-            chosen = second if choices.is_finite(second) else first
-            provenance = union(chosen.provenance, condition.provenance)
-            return dataclasses.replace(chosen, provenance=provenance)
         shape = common_shape(condition, first, second)
+        chosen = choices.certain(condition, first, second)
+        if chosen is not None and chosen.shape == shape is not None:
+            return chosen
         result = self.unknown([condition, first, second], "choice", shape=shape)
         true, false = choices.where(condition, first, True), choices.where(condition, second, False)
         result = dataclasses.replace(
@@ -290,25 +303,33 @@ class Algebra(Tensors):
                 result = dataclasses.replace(result, within=_own(value))
         return self._chosen_factor(condition, first, second, result)
 
+    def branch(self, condition: Quantity, first: Quantity, second: Quantity) -> Quantity:
+        """Return the result of the first of two functions if the condition holds, else that of the
+        second; it has the shape of either."""
+        chosen = choices.certain(condition, first, second)
+        if chosen is not None:
+            return chosen
+        if condition.is_scalar and first.shape == second.shape:
+            return self.choice(condition, first, second)
+        result = self.choice(condition, first, second)
+        return self.unknown([result], limits=result.bounds)
+
     def _chosen_factor(
         self, condition: Quantity, first: Quantity, second: Quantity, result: Quantity
     ) -> Quantity:
         """Return a choice between multiples of one tensor as a multiple of it."""
-        if not condition.is_scalar and condition.size != 1:
+        if (not condition.is_scalar and condition.size != 1) or result.shape is None:
             return result
-        base, factors = 0, list[Quantity]()
-        for value in (first, second):
-            if value.bounds.exact == ZERO:
-                factors.append(self.constant(0.0))
-            elif value.is_scalar or value.parts or (base and value.base != base):
-                return result
-            else:
-                base = value.base
-                factors.append(value.factor or self.constant(1.0))
-        if not base or factors[0].term == factors[1].term:
+        multiples = [value for value in (first, second) if value.bounds.exact != ZERO]
+        if any(v.is_scalar or v.parts or v.shape != result.shape for v in multiples):
+            return result
+        bases = {value.base for value in multiples}
+        one, zero = self.constant(1.0), self.constant(0.0)
+        factors = [(v.factor or one) if v in multiples else zero for v in (first, second)]
+        if len(bases) != 1 or factors[0].term == factors[1].term:
             return result
         factor = self.choice(condition, *factors)
-        return dataclasses.replace(result, elements=base, factor=factor)
+        return dataclasses.replace(result, elements=bases.pop(), factor=factor)
 
     # Sums of elements.
 
@@ -464,6 +485,11 @@ class Algebra(Tensors):
             origin = union(sums.provenance, noise.provenance)
             return Quantity(self.fresh(), origin, shape=sums.shape, sums=sums.sums, half=whole)
         return self.released(sums.sums, whole, sums.shape or (), sums.provenance, noise)
+
+
+def _without_places(value: Quantity) -> Quantity:
+    """Return a tensor without what is known of its elements by their places."""
+    return dataclasses.replace(value, comparison=None, negates=None, branches=None, addends=None)
 
 
 def _own(value: Quantity) -> tuple[Quantity, ...]:

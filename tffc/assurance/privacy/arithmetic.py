@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tffc.assurance.privacy import bounds
-from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.algebra import TRUTH, Algebra
+from tffc.assurance.privacy.constants import DTYPES
 from tffc.assurance.privacy.quantities import Quantity, Shape
 from tffc.assurance.privacy.shapes import common_shape
-from tffc.assurance.privacy.table import NodeUse, Outputs, RuleTable, sizes_of
+from tffc.assurance.privacy.table import NodeUse, Outputs, Rule, RuleTable, sizes_of
 
 if TYPE_CHECKING:
     from tffc.graphs.node import NodeView
@@ -105,11 +106,10 @@ TRUTHS = ("Equal", "NotEqual", "LogicalAnd", "LogicalOr", "IsFinite", "IsNan", "
 @ARITHMETIC.rule(*TRUTHS, "All", "Any")
 def _truth(use: NodeUse) -> Outputs:
     shape = common_shape(*use.inputs) if use.node.op in TRUTHS else None
-    return [
-        use.algebra.unknown(
-            use.inputs, use.node.op, shape=shape, limits=bounds.between(0.0, 1.0), is_integer=True
-        )
-    ]
+    truth = use.algebra.unknown(
+        use.inputs, use.node.op, shape=shape, limits=bounds.between(0.0, 1.0), is_integer=True
+    )
+    return [dataclasses.replace(truth, is_finiteness=use.node.op == "IsFinite")]
 
 
 @ARITHMETIC.rule("Sigmoid", "Tanh", "Cos", "Sin", "Erf", "Softsign")
@@ -117,6 +117,44 @@ def _within_one(use: NodeUse) -> Outputs:
     low = 0.0 if use.node.op == "Sigmoid" else -1.0
     limits = bounds.between(low, 1.0)
     return [use.algebra.unknown(use.inputs, use.node.op, shape=use.inputs[0].shape, limits=limits)]
+
+
+@ARITHMETIC.rule("Round", "Rint", "Floor", "Ceil")
+def _rounded(use: NodeUse) -> Outputs:
+    value = use.inputs[0]
+    rounded = use.algebra.unknown([value], use.node.op, shape=value.shape)
+    if value.sums or value.noise or value.signal:
+        return [rounded]
+    distance = 0.5 if use.node.op in ("Round", "Rint") else 1.0
+    limits = bounds.add(value.bounds, bounds.between(-distance, distance))
+    return [dataclasses.replace(rounded, near=(value, distance), bounds=limits)]
+
+
+@ARITHMETIC.rule("OneHot")
+def _one_hot(use: NodeUse) -> Outputs:
+    index, _, on, off = use.inputs
+    one_hot = use.algebra.unknown(use.inputs, "one hot", use.node.attr["axis"].i)
+    size = sizes_of(use.inputs[1])
+    if index.shape != () or size is None or off.bounds.exact != bounds.ZERO:
+        return [one_hot]
+    most = on.bounds.exact
+    return [
+        dataclasses.replace(
+            one_hot,
+            shape=(int(np.prod(size)),),
+            bounds=bounds.either(on.bounds, off.bounds),
+            length=most if most is not None and most.coefficient > 0 else None,
+            is_integer=on.is_integer and off.is_integer,
+        )
+    ]
+
+
+@ARITHMETIC.rule("Softmax")
+def _softmax(use: NodeUse) -> Outputs:
+    value = use.inputs[0]
+    shares = use.algebra.unknown([value], "softmax", shape=value.shape, limits=TRUTH)
+    is_one = value.shape is not None and len(value.shape) == 1
+    return [dataclasses.replace(shares, length=bounds.ONE if is_one else None)]
 
 
 # Sums and extremes of elements.
@@ -171,6 +209,72 @@ def _reduce(use: NodeUse) -> Outputs:
     return [total]
 
 
+@ARITHMETIC.rule("ArgMax", "ArgMin")
+def _place_of_extreme(use: NodeUse) -> Outputs:
+    value = use.inputs[0]
+    axes = _axes(value, use.inputs[1], use.algebra)
+    shape = None if axes is None else _reduced(value, axes, False)
+    return [use.algebra.unknown(use.inputs, use.node.op, shape=shape, is_integer=True)]
+
+
 @ARITHMETIC.rule("L2Loss")
 def _half_of_squares(use: NodeUse) -> Outputs:
     return [use.algebra.power_sum(use.inputs[0], 2, 0.5)]
+
+
+# The types for which the rules hold: what they say of real numbers.
+
+OF_ANY_TYPE = frozenset(
+    {"Select", "SelectV2", "Greater", "GreaterEqual", "Less", "LessEqual", *TRUTHS}
+)
+WITHIN_TYPE = frozenset(
+    {"Maximum", "Minimum", "ClipByValue", "Relu", "Max", "Sign", "FloorMod", "OneHot", "ArgMax"}
+)
+"""Operations whose results are among their operands, or small."""
+
+OF_INTEGERS = frozenset({"Add", "AddV2", "Sub", "Mul", "Neg", "Square", "SquaredDifference"})
+OF_INTEGERS |= {"AddN", "Abs", "Sum", "Min", "Prod", "Pow"}
+"""Operations on integers that compute what they compute of real numbers, if that fits the type."""
+
+
+def _of_reals(rule: Rule) -> Rule:
+    """Return a rule that describes a node only as far as its type holds the real numbers."""
+
+    def checked(use: NodeUse) -> Outputs:
+        op = use.node.op
+        kind = DTYPES.get(use.node.attr["T"].type) if "T" in use.node.attr else None
+        if op in OF_ANY_TYPE or "T" not in use.node.attr:
+            return rule(use)
+        if kind is not None and kind.is_floating and kind.size >= 4:
+            return rule(use)
+        if kind is None or not kind.is_integer or op not in OF_INTEGERS | WITHIN_TYPE:
+            return None
+        outputs = rule(use)
+        if outputs is None or op in WITHIN_TYPE:
+            return outputs
+        limits = np.iinfo(kind.dtype)
+        return [_wrapped(use, value, float(limits.min), float(limits.max)) for value in outputs]
+
+    return checked
+
+
+def _wrapped(use: NodeUse, value: Quantity, low: float, high: float) -> Quantity:
+    """Return integers as a type holds them, which are others if it is too small for them."""
+    least, most = value.bounds.interval
+    if low <= least and most <= high:
+        return value
+    if any(each.sums or each.noise or each.signal for each in use.inputs):
+        return value  # Sums over clients, and their noise, are assumed to fit.
+    wrapped = use.algebra.unknown(
+        use.inputs,
+        "wrapped",
+        use.node.op,
+        shape=value.shape,
+        limits=bounds.ANY if value.within else bounds.between(low, high),
+        is_integer=True,
+    )
+    # The magnitude is not larger.
+    return dataclasses.replace(wrapped, within=value.within, addends=value.addends)
+
+
+ARITHMETIC.rules.update({name: _of_reals(rule) for name, rule in ARITHMETIC.rules.items()})

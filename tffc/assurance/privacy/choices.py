@@ -12,9 +12,16 @@ from tffc.assurance.privacy.bounds import either as join
 from tffc.assurance.privacy.quantities import Quantity
 
 
-def is_finite(value: Quantity) -> bool:
-    """Tell whether a value is not a constant that is infinite or no number."""
-    return value.content is None or bool(np.isfinite(value.content).all())
+def certain(condition: Quantity, first: Quantity, second: Quantity) -> Quantity | None:
+    """Return the one of two values that is chosen by a condition, if that is known; numbers that
+    clients compute with are taken to be finite."""
+    if first.term == second.term:
+        return first
+    if condition.content is not None and condition.is_scalar:
+        return first if bool(condition.content) else second
+    if condition.is_finiteness and second.content is not None:
+        return None if np.isfinite(second.content).any() else first
+    return None
 
 
 def facts(condition: Quantity, holds: bool) -> list[tuple[Quantity, Quantity]]:
@@ -37,7 +44,7 @@ def where(condition: Quantity, value: Quantity, holds: bool) -> Bounds:
     for small, large in facts(condition, holds):
         if value.term == small.term:
             above.extend(large.bounds.above)
-        if small.power_of is not None and small.power_of[1] == 1:
+        if small.power_of is not None and small.power_of[1] == 1 and not small.elements:
             if small.power_of[0].term == value.term:
                 above.extend(large.bounds.above)
                 below.extend(negative(large.bounds).below)

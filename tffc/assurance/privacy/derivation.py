@@ -248,6 +248,15 @@ class _Deriving:
                         "something that is released depends on the noise in another way too",
                     )
                 owner[draw] = mechanism
+        for mechanism in mechanisms.values():
+            inside = frozenset[int]().union(*(c.draws for c, _ in mechanism.sums))
+            for draw in inside - mechanism.noise.draws:
+                if draw in owner:
+                    self._add_missing(
+                        owner[draw],
+                        "noise drawn once",
+                        f"the same noise is in {mechanism.sums[0][0].leaf} in another way too",
+                    )
 
     def _add_missing(self, mechanism: Mechanism, step: str, reason: str) -> None:
         channel = mechanism.sums[0][0].channel
@@ -364,7 +373,7 @@ class _Deriving:
 
     def _assumptions(self, mechanisms: Iterable[Mechanism]) -> Iterator[str]:
         yield "each client takes part at most once in a round"
-        yield "no value that a client contributes is infinite or no number"
+        yield "no number that a client computes with is infinite or no number"
         yield "no sum of integers is larger than its type can hold"
         yield (
             "arithmetic is that of real numbers: the digits of floating-point noise may tell more, "

@@ -78,14 +78,7 @@ def _squeeze(use: NodeUse) -> Outputs:
 
 @LAYOUTS.rule("Transpose")
 def _transpose(use: NodeUse) -> Outputs:
-    value, order = use.inputs[0], sizes_of(use.inputs[1])
-    if value.shape is None or order is None:
-        return [use.algebra.same(value)]
-    shape = tuple(value.shape[axis] for axis in order)
-    moved = use.algebra.same(value, shape)
-    # The elements move even where the shape stays.
-    term = use.algebra.term("transposed", value.term, order)
-    return [dataclasses.replace(moved, term=term, elements=value.base, content=None)]
+    return [use.algebra.transposed(use.inputs[0], sizes_of(use.inputs[1]))]
 
 
 @LAYOUTS.rule("BroadcastTo")
@@ -105,6 +98,8 @@ def _cast(use: NodeUse) -> Outputs:
         return None
     if kind is source:
         return [value]
+    if kind.is_floating and kind.size < 4:
+        return None
     if kind.is_floating and (source.is_floating or source.is_integer or source is DType.BOOL):
         content = None if value.content is None else value.content.astype(kind.dtype)
         return [dataclasses.replace(value, is_integer=False, content=content)]
@@ -114,10 +109,8 @@ def _cast(use: NodeUse) -> Outputs:
         if kind.kind == source.kind:
             return [value]
     if kind.is_integer and source.is_floating:
-        # A negative number becomes a large one in a type without signs.
-        if kind.kind == "uint" and not value.bounds.is_nonnegative:
-            return None
-        return [use.algebra.truncated(value)]
+        limits = np.iinfo(kind.dtype)
+        return [use.algebra.truncated(value, float(limits.min), float(limits.max))]
     if value.content is not None:
         return [use.algebra.constant(value.content.astype(kind.dtype))]
     return None
@@ -128,19 +121,13 @@ def _cast(use: NodeUse) -> Outputs:
 
 @LAYOUTS.rule("Pack")
 def _pack(use: NodeUse) -> Outputs:
-    first = use.inputs[0].shape
-    shape = None
+    first, shape = use.inputs[0].shape, None
+    axis = use.node.attr["axis"].i if "axis" in use.node.attr else 0
     if first is not None and all(value.shape == first for value in use.inputs):
-        axis = use.node.attr["axis"].i if "axis" in use.node.attr else 0
         axis = axis if axis >= 0 else len(first) + 1 + axis
         shape = (*first[:axis], len(use.inputs), *first[axis:])
-        if axis and first:
-            return [
-                dataclasses.replace(
-                    use.algebra.stacked(use.inputs, "pack", axis, shape=shape), content=None
-                )
-            ]
-    return [use.algebra.stacked(use.inputs, "pack", shape=shape)]
+    stack = use.algebra.stacked(use.inputs, "pack", axis, shape=shape)
+    return [dataclasses.replace(stack, content=None) if axis else stack]
 
 
 @LAYOUTS.rule("ConcatV2")
@@ -181,10 +168,10 @@ def _split(use: NodeUse) -> Outputs:
         axes, value, lengths = sizes_of(use.inputs[0]), use.inputs[1], None
     else:
         value, lengths, axes = use.inputs[0], sizes_of(use.inputs[1]), sizes_of(use.inputs[2])
-    if axes is None or not value.shape:
-        return [
-            use.algebra.part_of(value, "split", n, use.node.name, shape=None) for n in range(count)
-        ]
+    is_even = use.node.op == "Split"
+    if axes is None or not value.shape or not (lengths or is_even):
+        terms = tuple(each.term for each in use.inputs)
+        return [use.algebra.part_of(value, "split", n, terms, shape=None) for n in range(count)]
     axis = axes[0] % len(value.shape)
     if lengths is None:
         lengths = (value.shape[axis] // max(count, 1),) * count
@@ -213,7 +200,8 @@ def _strided_slice(use: NodeUse) -> Outputs:
     sizes = [sizes_of(limit) for limit in limits]
     key = ("slice", *sizes, *masks.values())
     if any(size is None for size in sizes) or masks["ellipsis"] or masks["new_axis"]:
-        return [use.algebra.part_of(value, "slice", *(v.term for v in limits), shape=None)]
+        terms = (limit.term for limit in limits)
+        return [use.algebra.part_of(value, "slice", *masks.values(), *terms, shape=None)]
     if value.shape is None:
         return [use.algebra.part_of(value, *key, shape=None)]
     index: list[Any] = []

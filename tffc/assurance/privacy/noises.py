@@ -22,6 +22,8 @@ UNIFORM = "uniform"
 EXPONENTIAL = "exponential"
 POISSON = "Poisson"
 SIGN = "sign"
+SEED = "seed"
+"""At least two integers of a range of 2^31 or nearly so: a seed that cannot be tried out."""
 
 PRIVATE = (NORMAL, LAPLACE, SKELLAM)
 """The distributions that hide what a client adds to a sum."""
@@ -88,21 +90,35 @@ def product(first: Noise, second: Noise) -> Noise | None:
 def logarithm(value: Quantity, shift: float) -> Noise | None:
     """Return the logarithm of `shift` plus a uniform draw from zero to one: a negative exponential
     draw."""
-    noise = value.noise
-    if noise is None or noise.distribution != UNIFORM:
-        return None
+    noise = _uniform(value)
     low, high = value.bounds.interval
-    if not (math.isclose(low + shift, 0.0, abs_tol=1e-6) and math.isclose(high + shift, 1.0)):
+    # Where the draws end above zero, their logarithm is bounded, and hides nothing at its end.
+    if noise is None or abs(low + shift) > TINY or not math.isclose(high + shift, 1.0):
         return None
     return dataclasses.replace(noise, distribution=EXPONENTIAL, scale=bounds.negative(exactly(ONE)))
 
 
-def of_symmetric(value: Quantity, distribution: str) -> Noise | None:
-    """Return the sign or the magnitude of a uniform draw around zero."""
+TINY = 1e-29
+"""Where uniform draws may begin above zero: what they leave out is less likely than any δ."""
+
+
+def _uniform(value: Quantity) -> Noise | None:
+    """Return the noise of a value if it is uniform on its whole interval."""
     noise = value.noise
     if noise is None or noise.distribution != UNIFORM:
         return None
     low, high = value.bounds.interval
-    if not math.isclose(low, -high, rel_tol=1e-6) or math.isinf(high):
+    scale = noise.scale.exact
+    if scale is None or scale.powers or not math.isclose(abs(scale.coefficient), high - low):
         return None
-    return dataclasses.replace(noise, distribution=distribution, scale=exactly(ONE))
+    return noise
+
+
+def of_symmetric(value: Quantity, distribution: str) -> Noise | None:
+    """Return the sign or the magnitude of a uniform draw around zero."""
+    noise = _uniform(value)
+    low, high = value.bounds.interval
+    if noise is None or not math.isclose(low, -high, rel_tol=1e-6):
+        return None
+    scale = bounds.constant(high) if distribution == UNIFORM else exactly(ONE)
+    return dataclasses.replace(noise, distribution=distribution, scale=scale)

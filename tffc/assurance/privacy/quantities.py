@@ -82,12 +82,13 @@ class Noise:
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Contribution:
     """What each client adds to a leaf of a channel: its value without noise, and the clients' noise
-    in it, if they add any."""
+    in it, if they add any; `draws` are all random numbers that are in it."""
 
     channel: str
     leaf: str
     value: Quantity
     noise: Noise | None = None
+    draws: frozenset[int] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +102,8 @@ class Quantity:
     - `product`: it is the first of these times the second, which is a number.
     - `parts`: it has the elements of these, each once.
     - `within`: its elements are, in magnitude, at most different elements of each of these.
+    - `near`: each of its elements is at most this far from that of a tensor.
+    - `length`: the sum of the magnitudes of its elements is at most this.
     - `section`: it is the elements from `start` to `stop` of a vector.
     - `power_of`: it has a power of the magnitude of each element of a tensor.
     - `comparison`: whether one number is greater than another, as `(greater, less)`.
@@ -123,6 +126,8 @@ class Quantity:
     product: tuple[Quantity, Quantity] | None = None
     parts: tuple[Quantity, ...] = ()
     within: tuple[Quantity, ...] = ()
+    near: tuple[Quantity, float] | None = None
+    length: Monomial | None = None
     section: tuple[Quantity, int, int] | None = None
     power_of: tuple[Quantity, int] | None = None
     comparison: tuple[Quantity, Quantity] | None = None
@@ -137,6 +142,8 @@ class Quantity:
     content: Any = None
     is_integer: bool = False
     """Whether its elements are integers or truth values."""
+    is_finiteness: bool = False
+    """Whether it tells if numbers are finite."""
 
     @property
     def base(self) -> int:

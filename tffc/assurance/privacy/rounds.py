@@ -12,7 +12,16 @@ from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.audit.programs import leaf_paths, results_of
 from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
+from tffc.assurance.privacy.bounds import (
+    ANY,
+    ONE,
+    ZERO,
+    Bounds,
+    Monomial,
+    Unknown,
+    exactly,
+    multiply,
+)
 from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
 from tffc.assurance.privacy.quantities import (
     Contribution,
@@ -246,11 +255,13 @@ class _RoundEvaluation(QuantityEvaluator):
         if noise is None and value.noise is not None:
             zero = Quantity(algebra.fresh(), bounds=exactly(ZERO), shape=value.shape)
             signal, noise = zero, value.noise
-        contribution = Contribution(channel, path, signal, noise)
+        draws = algebra.single_draws(value.provenance.draws)
+        contribution = Contribution(channel, path, signal, noise, draws)
         exposures = frozenset((Exposure(channel, "no noise is added to the sum"),))
         provenance = Provenance(exposures=exposures, seeded=value.provenance.seeded)
         sums = ((contribution, scale),)
         if noise is not None and shape is not None:
+            noise = dataclasses.replace(noise, scale=multiply(noise.scale, scale))
             return algebra.released(sums, noise, shape, provenance)
         return Quantity(
             algebra.fresh(), provenance, shape=shape, sums=sums, is_integer=value.is_integer

@@ -165,9 +165,10 @@ class GraphWalk:
             value = self._anything(inputs)
         else:
             value = self.algebra.unknown(inputs)
+        count = 1 if count is None else count
+        shapes = _checked_shapes(node, count)
         return [
-            dataclasses.replace(value, term=self.algebra.fresh())
-            for _ in range(1 if count is None else count)
+            dataclasses.replace(value, term=self.algebra.fresh(), shape=shape) for shape in shapes
         ]
 
     def _followed(
@@ -222,7 +223,7 @@ class GraphWalk:
         if len(then) != len(otherwise):
             return [self._anything(inputs)]
         return [
-            self.algebra.choice(condition, first, second)
+            self.algebra.branch(condition, first, second)
             for first, second in zip(then, otherwise, strict=True)
         ]
 
@@ -255,6 +256,19 @@ class GraphWalk:
             return self._anything(inputs)
         draws = [self.algebra.drawn("other", None) for n in nodes if _draws(n)]
         return self.algebra.unknown([*inputs, *draws])
+
+
+def _checked_shapes(node: NodeView, count: int) -> list[Shape | None]:
+    """Return the shapes of a node's outputs that its kernel checks when it runs."""
+    if node.op != "ReduceDataset":
+        return [None] * count
+    shapes = [
+        None
+        if shape.unknown_rank or any(dim.size < 0 for dim in shape.dim)
+        else tuple(dim.size for dim in shape.dim)
+        for shape in node.attr["output_shapes"].list.shape
+    ]
+    return shapes if len(shapes) == count else [None] * count
 
 
 def _reaches_state(node: NodeView) -> bool:

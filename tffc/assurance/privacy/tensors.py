@@ -68,23 +68,24 @@ class Tensors(Registry):
         shape: Shape | None,
         limits: Bounds = ANY,
     ) -> Quantity:
-        """Return random numbers that follow from seeds.
+        """Return random numbers that follow from seeds, of which the first says most.
 
-        They are noise only if nobody but the program knows the seeds, because it has drawn them.
+        They are noise only if nobody but the program knows that seed, because it has drawn it.
         All that is drawn from one seed counts as one draw, since it is the same numbers.
         """
         value = self.unknown(seeds, distribution, shape, shape=shape, limits=limits)
         origin = value.provenance
         if origin.is_of_client or origin.exposures:
             return value
-        if not origin.draws:
-            text = f"{self.place} draws from a given seed"
+        seed = seeds[0].noise
+        if seed is None or seed.distribution != noises.SEED:
+            kind = "that is easily tried out" if origin.draws else "that is given"
+            text = f"{self.place} draws from a seed {kind}"
             seeded = dataclasses.replace(origin, seeded=origin.seeded | {text})
             return dataclasses.replace(value, provenance=seeded)
         scale = bounds.constant(1.0)
-        return dataclasses.replace(
-            value, noise=Noise(distribution, scale, origin.draws, self.place)
-        )
+        draws = self.single_draws(origin.draws)
+        return dataclasses.replace(value, noise=Noise(distribution, scale, draws, self.place))
 
     def unknown(
         self,
@@ -146,13 +147,14 @@ class Tensors(Registry):
         self.mechanisms.append(Mechanism(sums, noise, shape, self.place))
         channels = {contribution.channel for contribution, _ in sums}
         rest = union(provenance, *(operand.provenance for operand in operands))
-        left = frozenset(e for e in provenance.exposures if e.source not in channels)
+        left = {e for e in provenance.exposures if e.source not in channels}
+        left.update(*(operand.provenance.exposures for operand in operands))
         return Quantity(
             self.fresh(),
             dataclasses.replace(
                 rest,
                 is_of_client=False,
-                exposures=left,
+                exposures=frozenset(left),
                 draws=rest.draws - noise.draws,
                 mechanisms=rest.mechanisms | {number},
             ),

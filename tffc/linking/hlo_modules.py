@@ -170,7 +170,9 @@ def _computation(data: bytes, fields: dict[str, Any]) -> HloComputation:
 def _instruction(data: bytes, place: Place) -> HloInstruction:
     fields = read_message(data, place, INSTRUCTION)
     padding, dot = fields.get("padding"), fields.get("dot")
-    listed = [] if padding is None else read_message(data, padding, PADDING).get("dimensions", [])
+    listed: list[Place] = (
+        [] if padding is None else read_message(data, padding, PADDING).get("dimensions", [])
+    )
     products = {} if dot is None else read_message(data, dot, DOT)
     return HloInstruction(
         fields.get("number", 0),
@@ -185,7 +187,8 @@ def _instruction(data: bytes, place: Place) -> HloInstruction:
         tuple(_range(data, each) for each in fields.get("slices", ())),
         tuple(_range(data, each) for each in listed),
         tuple(
-            _signed(products.get(name, ())) for name in ("left", "right", "left_batch", "right_batch")
+            _signed(products.get(name, ()))
+            for name in ("left", "right", "left_batch", "right_batch")
         ),
         fields.get("direction", ""),
         fields.get("target", ""),
@@ -206,7 +209,7 @@ def _shape(data: bytes, place: Place, *, is_inner: bool = False) -> HloShape:
     fields = read_message(data, place, SHAPE)
     element = fields.get("element", 0)
     if element == TUPLE:
-        inner = [] if is_inner else fields.get("elements", [])
+        inner: list[Place] = [] if is_inner else fields.get("elements", [])
         shapes = tuple(_shape(data, each, is_inner=True) for each in inner)
         return HloShape(elements=shapes, is_tuple=True)
     sizes = _signed(fields.get("dimensions", ()))

@@ -77,9 +77,7 @@ def arrays(values: Iterable[Value]) -> list[Quantity]:
 class ModuleWalk:
     """The evaluation of one module; `arguments` are all that it is given."""
 
-    def __init__(
-        self, algebra: Algebra, module: HloModule, arguments: Sequence[Quantity]
-    ) -> None:
+    def __init__(self, algebra: Algebra, module: HloModule, arguments: Sequence[Quantity]) -> None:
         self.algebra = algebra
         self._module = module
         self._arguments = list(arguments)
@@ -288,7 +286,7 @@ class ModuleWalk:
 
     def _choice(self, condition: Quantity, first: Value, second: Value) -> Value:
         if isinstance(first, Quantity) and isinstance(second, Quantity):
-            return self.algebra.choice(condition, first, second)
+            return self.algebra.branch(condition, first, second)
         if isinstance(first, Quantity) or isinstance(second, Quantity):
             return self.algebra.unknown([condition, *arrays([first, second])])
         if len(first) != len(second):

@@ -68,6 +68,7 @@ PAGES = (
     "notebooks.md",
     "operating.md",
     "passes.md",
+    "privacy.md",
     "proof.md",
     "python.md",
     "running.md",

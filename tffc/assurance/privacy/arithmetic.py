@@ -227,7 +227,9 @@ def _half_of_squares(use: NodeUse) -> Outputs:
 OF_ANY_TYPE = frozenset(
     {"Select", "SelectV2", "Greater", "GreaterEqual", "Less", "LessEqual", *TRUTHS}
 )
-WITHIN_TYPE = frozenset({"Maximum", "Minimum", "ClipByValue", "Relu", "Max", "Sign"})
+WITHIN_TYPE = frozenset(
+    {"Maximum", "Minimum", "ClipByValue", "Relu", "Max", "Sign", "FloorMod", "OneHot", "ArgMax"}
+)
 """Operations whose results are among their operands, or small."""
 
 OF_INTEGERS = frozenset({"Add", "AddV2", "Sub", "Mul", "Neg", "Square", "SquaredDifference"})

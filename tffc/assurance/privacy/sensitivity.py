@@ -28,6 +28,10 @@ class Neighbours(enum.Enum):
     ZERO_OUT = "a client's contributions replaced by zero"
 
 
+NEIGHBOURS = {each.name.lower().replace("_", "-"): each for each in Neighbours}
+"""The relations of neighbours, by their names in policies and options."""
+
+
 class NotShown(Exception):
     """A step of a derivation that is missing: `channel`, `step` and why."""
 

@@ -55,6 +55,7 @@ DOT = schema(
     left_batch=(3, Kind.INTEGERS),
     right_batch=(4, Kind.INTEGERS),
 )
+OF_DOT = "left", "right", "left_batch", "right_batch"
 
 ELEMENTS = {
     1: (DType.BOOL, 2, "?"),
@@ -103,8 +104,8 @@ class HloInstruction:
 
     A constant has its value as `literal`, if that can be told.  `slices` are begin, end and step of
     each dimension, `padding` what is added before, behind and between its elements, and `dot` the
-    dimensions of a product of arrays: those that are added up and those that stay, for both.  A `custom-call` calls the
-    function `target`.
+    dimensions of a product of arrays: those that are added up and those that stay, for both.  A
+    `custom-call` calls the function `target`.
     """
 
     number: int
@@ -249,7 +250,7 @@ def _is_in_rows(data: bytes, place: Place) -> bool:
 
 
 def packed_literal(values: list[int], code: str) -> bytes:
-    """Return elements of a literal that are encoded as varints as bytes, in a format of `struct`."""
+    """Return elements of a literal, which are encoded as varints, in a format of `struct`."""
     bits = 8 * struct.calcsize(f"<{code}")
     if code in "iq":
         values = [signed(value & (1 << bits) - 1, bits) for value in values]

@@ -197,6 +197,8 @@ class Algebra(Tensors):
         return self.multiply(first, inverse)
 
     def square(self, value: Quantity) -> Quantity:
+        if value.power_of is not None and value.power_of[1] == 1 and not value.elements:
+            return self.square(value.power_of[0])
         squared = self.elementwise("square", bounds.square, value)
         squared = dataclasses.replace(squared, power_of=(value, 2))
         return self._as_norm(squared)

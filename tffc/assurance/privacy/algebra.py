@@ -323,8 +323,10 @@ class Algebra(Tensors):
         if (not condition.is_scalar and condition.size != 1) or result.shape is None:
             return result
         multiples = [value for value in (first, second) if value.bounds.exact != ZERO]
-        if any(v.is_scalar or v.parts or v.shape != result.shape for v in multiples):
+        if any(v.parts or v.shape != result.shape for v in multiples):
             return result
+        if any(v.is_scalar and v.bounds.magnitude for v in multiples):
+            return result  # Numbers of which something is known are factors themselves.
         bases = {value.base for value in multiples}
         one, zero = self.constant(1.0), self.constant(0.0)
         factors = [(v.factor or one) if v in multiples else zero for v in (first, second)]

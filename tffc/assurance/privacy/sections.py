@@ -165,9 +165,9 @@ class GraphWalk:
             value = self._anything(inputs)
         else:
             value = self.algebra.unknown(inputs)
+        shapes = _reduced_shapes(node) or [None] * (1 if count is None else count)
         return [
-            dataclasses.replace(value, term=self.algebra.fresh())
-            for _ in range(1 if count is None else count)
+            dataclasses.replace(value, term=self.algebra.fresh(), shape=shape) for shape in shapes
         ]
 
     def _followed(
@@ -265,6 +265,18 @@ def _reaches_state(node: NodeView) -> bool:
     return operation.is_stateful and not (
         node.op in WITHOUT_STATE or node.op in OVER_DATASETS or _draws(node)
     )
+
+
+def _reduced_shapes(node: NodeView) -> list[Shape | None]:
+    """Return the shapes of what a dataset is reduced to, which TensorFlow checks, or nothing for
+    any other node."""
+    if node.op != "ReduceDataset":
+        return []
+    return [
+        None if shape.unknown_rank or -1 in sizes else sizes
+        for shape in node.attr["output_shapes"].list.shape
+        for sizes in [tuple(dim.size for dim in shape.dim)]
+    ]
 
 
 def _draws(node: NodeView) -> bool:

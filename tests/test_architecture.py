@@ -169,7 +169,7 @@ def test_libraries_stay_where_they_belong(library: str, homes: str | tuple[str, 
 OPTIONS_OF_OTHERS = {
     "notebook/cell_magic.py": "the options of the magic",
     "assurance/audit/page.py": "a whole command, tffc approve",
-    "assurance/audit/policy.py": "a whole command, tffc audit --help",
+    "assurance/audit/policy_reading.py": "a whole command, tffc audit --help",
     "tff/releases.py": "pip's options",
     "deploy/beam/__init__.py": "Beam's options",
     "deploy/beam/engine.py": "Beam's options",

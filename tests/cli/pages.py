@@ -70,6 +70,7 @@ PAGES = (
     "notebooks.md",
     "operating.md",
     "passes.md",
+    "privacy.md",
     "proof.md",
     "python.md",
     "running.md",

@@ -11,6 +11,8 @@ from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
 from tests.hostile.bundles import seeds as seed_bundles
 from tffc.deploy.federation.messages import OPEN, Record, Reply, Request, read_name
 from tffc.deploy.federation.past import FILE, history_of, remembered
+from tffc.deploy.federation.round_counts import FILE as COUNTS
+from tffc.deploy.federation.round_counts import read_counts
 from tffc.deploy.flower.bundle_file import decode_bundle_file, encode_bundle_file, named_files
 from tffc.deploy.nvflare.packed import pack, unpack
 from tffc.deploy.nvflare.sites import SITE_FILE, read_site_settings
@@ -53,6 +55,14 @@ def read_history(data: bytes) -> bool:
     (place / FILE).write_bytes(data)
     with remembered(place, History()):
         history_of(b'{"history": %b}' % data)
+    return True
+
+
+def read_rounds(data: bytes) -> bool:
+    """Read how many rounds a node has taken part in."""
+    place = folder("rounds")
+    (place / COUNTS).write_bytes(data)
+    read_counts(place)
     return True
 
 
@@ -113,6 +123,12 @@ READERS = {
         lambda: [encode_bundle_file(files) for files in seed_bundles()],
         damage_text,
         ("a bundle in one file",),
+    ),
+    "round-counts": Reader(
+        read_rounds,
+        lambda: [b"{}", b'{"%s": 3}' % (b"0" * 64)],
+        damage_text,
+        ("a node's memory of rounds",),
     ),
     "history": Reader(read_history, _seed_histories, damage_text, ("a history of masked sums",)),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 
 from tffc.api.boundary import public
@@ -17,12 +16,13 @@ from tffc.assurance.audit.bundles import (
     read_for_audit,
 )
 from tffc.assurance.audit.policy_reading import PolicySource, policy_of
-from tffc.assurance.audit.report import Report, judged
-from tffc.assurance.privacy.answer import PrivacyQuestion, privacy_of_program
+from tffc.assurance.audit.report import Report, judged, with_privacy
+from tffc.assurance.privacy.answer import PrivacyQuestion
 from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.language.nodes import Node
+from tffc.support.errors import LanguageValueError
 
 
 @public
@@ -46,8 +46,14 @@ def audit(
       TffcError: the program cannot be read or compiled, or the policy is not one.
     """
     known = None if policy is None else policy_of(policy)
-    question = privacy or (known and known.epsilon)
-    report = _audited(source, form, question or None)
+    asked = None if known is None else known.epsilon
+    if privacy is not None and asked not in (None, privacy):
+        raise LanguageValueError(
+            "E706",
+            "the policy asks for an ε of its own",
+            help="leave privacy out, which a policy with epsilon does not need",
+        )
+    report = _audited(source, form, privacy or asked)
     return report if known is None else judged(report, known, as_of)
 
 
@@ -62,21 +68,6 @@ def _audited(source: Source | Bundle, form: str | None, question: PrivacyQuestio
     audited = audit_program(round_, form or form_for(round_), program.discount)
     report = report_on_program(name_of(source, program), round_, audited)
     return with_privacy(report, round_, program.initialize, question)
-
-
-def with_privacy(
-    report: Report, program: Node, initialize: Node | None, question: PrivacyQuestion | None
-) -> Report:
-    """Return a report with the answer to a question about privacy, if there is one.
-
-    Raises:
-      MissingExtraError: `dp-accounting` is not installed.
-    """
-    if question is None:
-        return report
-    audited = report.audit
-    answer = privacy_of_program(program, audited.form, audited, initialize, question)
-    return dataclasses.replace(report, privacy=answer)
 
 
 def report_on_program(name: str, program: Node, audited: Audit) -> Report:

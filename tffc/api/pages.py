@@ -11,9 +11,11 @@ from tffc.api.audits import report_on_bundle, report_on_program
 from tffc.api.boundary import public
 from tffc.api.opened_bundles import name_of, opened
 from tffc.api.programs import Program, Source, round_of
+from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.bundles import Reading, read_for_audit
 from tffc.assurance.audit.policy_reading import PolicySource, policy_of
-from tffc.assurance.audit.report import Report, judged, source_name
+from tffc.assurance.audit.report import Report, judged, source_name, with_privacy
+from tffc.assurance.privacy.answer import PrivacyQuestion
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.kinds import form_for
@@ -72,14 +74,17 @@ def explore(
     def judge(report: Report) -> Report:
         return report if known is None else judged(report, known, as_of)
 
+    question = None if known is None else known.epsilon
     name, source = name_of(source), opened(source, form)
     if isinstance(source, Bundle):
         older = None if since is None else older_version(since, source.form)
-        description = describe_bundle(name, source, read_for_audit(source), older, judge)
+        reading = read_for_audit(source)
+        description = describe_bundle(name, source, reading, older, judge, question)
     else:
         program = round_of(source, form)
         older = None if since is None else older_version(since, form)
-        description = describe_program(name_of(source, program), program, form, older, judge)
+        name = name_of(source, program)
+        description = describe_program(name, program, form, older, judge, question)
     if description.error is not None:
         raise description.error
     return HtmlPage(page(description.plain))
@@ -110,20 +115,28 @@ def describe_program(
     form: str | None,
     older: Older | None,
     judge: Callable[[Report], Report],
+    question: PrivacyQuestion | None = None,
 ) -> Description:
-    """Return the content of the page about a program; `judge` adds a verdict to its audit.
+    """Return the content of the page about a program; `judge` adds a verdict to its audit, which
+    has the answer to a question about privacy, if there is one.
 
     Raises:
       TffcError: its first state cannot be compiled.
+      MissingExtraError: `dp-accounting` is not installed.
     """
     round_, first = program.computation, program.initialize
+
+    def report(audited: Audit) -> Report:
+        report = report_on_program(name, round_, audited)
+        return judge(with_privacy(report, round_, first, question))
+
     return describe(
         round_,
         form or form_for(round_),
         source_name(name),
         initialize=None if first is None else compile_initialize(first),
         older=older,
-        report=lambda audited: judge(report_on_program(name, round_, audited)),
+        report=report,
     )
 
 
@@ -133,13 +146,21 @@ def describe_bundle(
     reading: Reading,
     older: Older | None,
     judge: Callable[[Report], Report],
+    question: PrivacyQuestion | None = None,
 ) -> Description:
     """Return the content of the page about a bundle: about its program if its components are proved
-    to compute it, else about what they compute.  `judge` adds a verdict to its audit.
+    to compute it, else about what they compute.  `judge` adds a verdict to its audit, which has the
+    answer to a question about privacy, if there is one.
 
     Raises:
       FormError: the components are not those of the form.
+      MissingExtraError: `dp-accounting` is not installed.
     """
+
+    def report(audited: Audit) -> Report:
+        report = report_on_bundle(name, bundle, reading, audited)
+        return judge(with_privacy(report, reading.program, bundle.initialize, question))
+
     return describe(
         reading.program,
         bundle.form,
@@ -147,5 +168,5 @@ def describe_bundle(
         compiled=bundle.read_form(),
         initialize=bundle.initialize,
         older=older,
-        report=lambda audited: judge(report_on_bundle(name, bundle, reading, audited)),
+        report=report,
     )

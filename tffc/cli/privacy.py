@@ -9,11 +9,8 @@ import click
 
 from tffc.assurance.privacy.accounting import CohortKind, Cohorts
 from tffc.assurance.privacy.answer import PrivacyQuestion
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.sensitivity import NEIGHBOURS
 from tffc.cli.options import refuse_without_effect, together
-
-NEIGHBOURS = {each.name.lower().replace("_", "-"): each for each in Neighbours}
-"""The relations of neighbours, by the names of the option."""
 
 NAMES = (
     "rounds",

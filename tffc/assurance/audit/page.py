@@ -45,9 +45,11 @@ UNPROVED = (
 NO_POLICY = "This page describes the program. Nothing says what would be allowed."
 LIMITS = (
     "What a value may depend on holds for every argument: it may name more than the value depends"
-    " on, never less. Times, and which clients take part, are not covered. A random draw is no"
-    " claim of differential privacy."
+    " on, never less. Times, and which clients take part, are not covered. A random draw by"
+    " itself is no claim of differential privacy."
 )
+
+NOT_SHOWN = "No differential privacy is claimed, because it does not follow from the program."
 
 Plain = dict[str, Any]
 """Data that JSON can hold."""
@@ -69,6 +71,7 @@ def audit_page(document: Plain, lines: Sequence[str] = ()) -> str:
         *_policy(document["policy"]),
         *_violations(document["violations"], lines),
         *_Values(document["audit"]).sections(),
+        *_privacy(document["privacy"]),
         *_approval(document),
         "</main>",
     ]
@@ -321,6 +324,77 @@ class _Values:
             (label, _names(names, self._state) if label == "state" else _listed(names))
             for label, names in listed.items()
         ]
+
+
+# What is shown of differential privacy.
+
+
+def _privacy(privacy: Plain | None) -> Iterator[str]:
+    """Yield the derivation of privacy, if it was asked for."""
+    if privacy is None:
+        return
+    yield "<section><h2>Differential privacy</h2>"
+    kind, mark = ("good", "✓") if privacy["shown"] else ("open", "–")
+    title, _, more = privacy["text"].partition(" at δ")
+    yield from _banner(kind, mark, _text(title), _text(f"At δ{more}" if more else NOT_SHOWN))
+    yield '<dl class="facts wide-labels">'
+    yield from _fact("Neighbours", _text(privacy["neighbours"]))
+    yield from _fact("Clients' data", _listed(privacy["data"]))
+    yield from _fact("Clients of a round", _text(privacy["sampling"]))
+    yield from _fact("Each round", "<br>".join(map(_text, privacy["round"])) or "no mechanism")
+    if privacy["accountant"] is not None:
+        yield from _fact("Accountant", _text(privacy["accountant"]))
+    yield "</dl>"
+    yield from map(_missing, privacy["missing"])
+    for number, mechanism in enumerate(privacy["mechanisms"], start=1):
+        yield _mechanism(number, mechanism)
+    yield from map(_bound, privacy["bounds"])
+    yield from _releases(privacy["releases"])
+    yield "<h3>This rests on</h3><ul class='listed'>"
+    yield from (f"<li>{_text(assumption)}</li>" for assumption in privacy["rests_on"])
+    yield "</ul></section>"
+
+
+def _missing(step: Plain) -> str:
+    at = [] if step["at"] is None else [("at", _breaking(step["at"]))]
+    head = f'<h3>{_text(step["step"])}</h3><span class="ended">not shown</span>'
+    return _entry(
+        "none", head, [("of", _code(step["subject"])), *at, ("why", _text(step["reason"]))]
+    )
+
+
+def _mechanism(number: int, mechanism: Plain) -> str:
+    facts = [
+        ("of", _listed(mechanism["leaves"])),
+        ("combined", _text(mechanism["combination"])),
+        ("scale", _text(mechanism["scale"])),
+        ("drawn", _code(mechanism["drawn"])),
+        ("added", _code(mechanism["added"])),
+    ]
+    return _entry("", f"<h3>mechanism {number}</h3>{_text(mechanism['distribution'])} noise", facts)
+
+
+def _bound(bound: Plain) -> str:
+    facts = [
+        ("of", _listed(bound["leaves"])),
+        (_text(bound["norm"]), f"at most {_text(bound['at_most'])}"),
+        ("by", _listed([operation for operation in bound["by"] if operation])),
+    ]
+    return _entry("", "<h3>bound of each client</h3>", facts)
+
+
+def _releases(releases: Sequence[Plain]) -> Iterator[str]:
+    rows: list[str] = []
+    for release in releases:
+        parts = [f"mechanism {number + 1}" for number in release["mechanisms"]]
+        parts += ["mechanisms of earlier rounds"] * release["of_earlier_rounds"]
+        parts += ['<span class="ended">a sum without noise</span>'] * release["without_noise"]
+        of = ", ".join(parts) or "nothing of clients"
+        name, kind = _breaking(release["name"]), _text(release["kind"])
+        rows.append(f"<tr><th>{name}</th><td>{kind}</td><td>{of}</td></tr>")
+    if rows:
+        yield "<table><thead><tr><th>release</th><th>kind</th><th>made of</th></tr></thead>"
+        yield f"<tbody>{''.join(rows)}</tbody></table>"
 
 
 def _names(names: Sequence[str], leaves: Counter[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tffc.assurance.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Protection
 from tffc.assurance.audit.leaves import prefixes
 from tffc.assurance.audit.patterns import Aspect, Pattern
+from tffc.assurance.privacy.accounting import ANY_COHORTS
 from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion
 from tffc.language.intrinsics import INTRINSICS
 from tffc.runtime.effects.consent import KINDS
@@ -101,6 +102,15 @@ def requirements(policy: Policy) -> dict[str, str]:
         "epsilon": None if policy.epsilon is None else policy.epsilon.text(),
     }
     return {rule: text for rule, text in texts.items() if text is not None}
+
+
+def without_sampling(policy: Policy) -> Policy:
+    """Return a policy whose ε gains nothing by how clients are chosen, because nobody who judges
+    by it sees to that."""
+    question = policy.epsilon
+    if question is None:
+        return policy
+    return dataclasses.replace(policy, epsilon=dataclasses.replace(question, cohorts=ANY_COHORTS))
 
 
 # Checking.

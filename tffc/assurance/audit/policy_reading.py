@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
+import math
 import os
 import pathlib
 import re
@@ -16,6 +17,9 @@ from typing import Any, TypeAlias, cast
 
 from tffc.assurance.audit.patterns import Pattern
 from tffc.assurance.audit.policy import EFFECTS, OPERATORS, PROTECTIONS, RULES, Policy, Waiver
+from tffc.assurance.privacy.accounting import ANY_COHORTS, CohortKind, Cohorts
+from tffc.assurance.privacy.answer import PrivacyQuestion
+from tffc.assurance.privacy.sensitivity import NEIGHBOURS, Neighbours
 from tffc.language.values.misfits import describe
 from tffc.support.errors import PolicyError, Span, reader
 from tffc.support.files.reading import read_named
@@ -100,8 +104,8 @@ class _Reader:
                 "the key 'noise' is not a rule: that a value depends on random draws does not say "
                 "that it is private",
                 ("noise",),
-                "remove it; the report lists the draws of each channel, and what they do to "
-                "privacy has to be shown otherwise",
+                "demand what noise is for: epsilon: {at-most: 2, delta: 1e-6, rounds: 1500}; the "
+                "report lists the draws of each channel",
             )
         entries = self._mapping("the policy", {} if content is None else content, FIELDS, ())
         return Policy(**{name.replace("-", "_"): value for name, value in entries.items()})
@@ -209,6 +213,50 @@ class _Reader:
         is_optional = fields.pop("optional", False)
         return Waiver(is_optional=is_optional, span=self._span(path), **fields)
 
+    def epsilon(self, value: object, path: KeyPath) -> PrivacyQuestion:
+        fields = self._mapping("epsilon", value, EPSILON, path)
+        missing = [key for key in ("at-most", "delta", "rounds") if key not in fields]
+        if missing:
+            raise self.wrong(
+                f"epsilon has no {' and no '.join(missing)}",
+                path,
+                "write epsilon: {at-most: 2, delta: 1e-6, rounds: 1500}",
+            )
+        return PrivacyQuestion(
+            fields["rounds"],
+            fields["delta"],
+            self._cohorts(fields, path),
+            fields.get("neighbours", Neighbours.ADD_OR_REMOVE),
+            fields.get("least-clients", 1),
+            fields["at-most"],
+            fields.get("not-released", ()),
+        )
+
+    def _cohorts(self, fields: Mapping[str, Any], path: KeyPath) -> Cohorts:
+        """Return the choice of clients that the fields of epsilon say."""
+        rate, size, population = map(fields.get, ("sampling-rate", "clients-per-round", "clients"))
+        if rate is not None:
+            for key in ("clients-per-round", "clients"):
+                if key in fields:
+                    raise self.wrong(
+                        f"epsilon has both sampling-rate and {key}", (*path, key), "remove one"
+                    )
+            return Cohorts(CohortKind.POISSON, rate=rate)
+        if size is None and population is None:
+            return ANY_COHORTS
+        if size is None or population is None:
+            names = ("clients-per-round", "clients")
+            has, lacks = names if population is None else reversed(names)
+            raise self.wrong(
+                f"epsilon has {has} and no {lacks}", (*path, has), "give both, or neither"
+            )
+        if size > population:
+            raise self.wrong(
+                f"clients-per-round is {size}, and there are {population} clients",
+                (*path, "clients-per-round"),
+            )
+        return Cohorts(CohortKind.FIXED, size=size, population=population)
+
     def day(self, value: object, path: KeyPath) -> datetime.date:
         # A datetime is a date too, but has a time.
         if type(value) is not datetime.date:
@@ -217,11 +265,21 @@ class _Reader:
         return value
 
     def rule(self, value: object, path: KeyPath) -> str:
-        if not isinstance(value, str) or value not in RULES:
-            near = did_you_mean(_quoted(value), RULES)
+        if value == "epsilon":
+            raise self.wrong(
+                "there is no exception to epsilon, which is about all that rounds release together",
+                path,
+                "demand another number with epsilon, or remove it",
+            )
+        if not isinstance(value, str) or value not in WAIVED:
+            near = did_you_mean(_quoted(value), WAIVED)
             message = f"{_quoted(value)} is not a rule"
-            raise self.wrong(message, path, near or f"the rules are {', '.join(RULES)}")
+            raise self.wrong(message, path, near or f"the rules are {', '.join(WAIVED)}")
         return value
+
+
+WAIVED = tuple(rule for rule in RULES if rule != "epsilon")
+"""The rules that exceptions may be to: those about single channels and effects."""
 
 
 LONGEST_QUOTATION = 200
@@ -260,6 +318,29 @@ def _is_number(value: object) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
+def _is_count(value: object) -> bool:
+    return _is_number(value) and value != 0
+
+
+DECIMAL = re.compile(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
+"""A number that YAML may read as text: it takes 1e-6 for a number only with a dot, as in 1.0e-6."""
+
+
+def _decimal(value: object) -> float:
+    """Return the number that a value is; NaN if it is none."""
+    if isinstance(value, str):
+        return float(value) if DECIMAL.fullmatch(value) else math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 2**63:
+        # A whole number may be too large for a float.
+        return math.nan
+    return float(value)
+
+
+def _amount(expected: str, fits: Callable[[float], bool]) -> _Field:
+    """Return a reader of a number, which may have an exponent."""
+    return _field(expected, lambda value: fits(_decimal(value)), _decimal)
+
+
 TEXT = _field("text", lambda value: is_text(value) and bool(value.strip()))
 TEXTS = _field(
     "a list of names", lambda value: is_listing(value) and all(map(is_text, value)), tuple
@@ -280,7 +361,28 @@ FIELDS: dict[str, _Field] = {
         lambda value: is_text(value) and value in PROTECTIONS,
         PROTECTIONS.__getitem__,
     ),
+    "epsilon": _Reader.epsilon,
     "exceptions": _Reader.exceptions,
+}
+
+EPSILON: dict[str, _Field] = {
+    "at-most": _amount("a number from 0 on, such as 2 or 0.5", lambda value: 0 <= value < math.inf),
+    "delta": _amount(
+        "a number between 0 and 1, such as 1e-6 or 0.000001", lambda value: 0 < value < 1
+    ),
+    "rounds": _field("a number of rounds from 1 on", _is_count),
+    "sampling-rate": _amount(
+        "a probability above 0, of at most 1, such as 0.01 or 1e-2", lambda value: 0 < value <= 1
+    ),
+    "clients-per-round": _field("a number of clients from 1 on", _is_count),
+    "clients": _field("a number of clients from 1 on", _is_count),
+    "neighbours": _field(
+        f"one of {', '.join(NEIGHBOURS)}",
+        lambda value: is_text(value) and value in NEIGHBOURS,
+        NEIGHBOURS.__getitem__,
+    ),
+    "least-clients": _field("a number of clients from 1 on", _is_count),
+    "not-released": TEXTS,
 }
 
 EXCEPTION: dict[str, _Field] = {

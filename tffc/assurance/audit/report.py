@@ -26,7 +26,14 @@ from tffc.assurance.audit.policy import (
 )
 from tffc.assurance.audit.text import report_text, violation_text
 from tffc.assurance.audit.tool import tool_digest
-from tffc.assurance.privacy.answer import Privacy, privacy_document, privacy_lines
+from tffc.assurance.privacy.answer import (
+    Privacy,
+    PrivacyQuestion,
+    privacy_document,
+    privacy_lines,
+    privacy_of_program,
+)
+from tffc.language.nodes import Node
 from tffc.support.errors import Span
 from tffc.support.guards import is_dict, is_tuple
 from tffc.support.version import VERSION
@@ -131,6 +138,22 @@ class Report:
         if self.is_read_from_components:
             return f"the components of the bundle; {self.proof['reason']}"
         return "the program of the bundle; its components are proved to compute it"
+
+
+def with_privacy(
+    report: Report, program: Node, initialize: Node | None, question: PrivacyQuestion | None
+) -> Report:
+    """Return a report with the answer to a question about privacy, if there is one.
+
+    Raises:
+      MissingExtraError: `dp-accounting` is not installed.
+      TffcError: as `privacy_of_program` does.
+    """
+    if question is None:
+        return report
+    audited = report.audit
+    answer = privacy_of_program(program, audited.form, audited, initialize, question)
+    return dataclasses.replace(report, privacy=answer)
 
 
 def judged(report: Report, policy: Policy, as_of: datetime.date | None) -> Report:

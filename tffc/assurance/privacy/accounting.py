@@ -10,7 +10,7 @@ import dataclasses
 import enum
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from tffc.assurance.privacy.sensitivity import Neighbours
@@ -103,14 +103,26 @@ Part = Gaussian | Laplacian | Skellam
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Stretch:
+    """A number of rounds with the same mechanisms and the same choice of clients."""
+
+    rounds: int
+    parts: tuple[Part, ...]
+    cohorts: Cohorts = ANY_COHORTS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Spending:
-    """The ε that rounds cost at a δ, and the accountant that found it."""
+    """The ε that rounds cost at a δ, and the accountant that found it.
+
+    Unless it `is_amplified`, nothing was gained by how clients were chosen.
+    """
 
     epsilon: float
     delta: float
     rounds: int
-    cohorts: Cohorts
     accountant: str
+    is_amplified: bool = False
 
 
 class NoBoundError(LanguageValueError):
@@ -138,41 +150,81 @@ def spending(
       MissingExtraError: `dp-accounting` is not installed.
       NoBoundError: no accountant has a bound for the combination.
     """
+    return spending_of_all([Stretch(rounds, tuple(parts), cohorts)], delta, neighbours)
+
+
+def least_spending(stretches: Sequence[Stretch], delta: float, neighbours: Neighbours) -> Spending:
+    """Return the ε of stretches of rounds one after another: with the amplification by their
+    choices of clients if an accountant has a bound for it, and else without any.
+
+    Raises:
+      MissingExtraError: `dp-accounting` is not installed.
+      NoBoundError: no accountant has a bound.
+    """
+    try:
+        return spending_of_all(stretches, delta, neighbours)
+    except NoBoundError:
+        plain = [dataclasses.replace(each, cohorts=ANY_COHORTS) for each in stretches]
+        return spending_of_all(plain, delta, neighbours)
+
+
+def spending_of_all(stretches: Sequence[Stretch], delta: float, neighbours: Neighbours) -> Spending:
+    """Return the ε of stretches of rounds one after another.
+
+    Raises:
+      MissingExtraError: `dp-accounting` is not installed.
+      NoBoundError: no accountant has a bound for the combination.
+    """
     library = load_library()
-    if not parts or not rounds:
-        return Spending(0.0, delta, rounds, cohorts, "none: nothing is released")
-    if any(isinstance(part, Skellam) for part in parts):
-        return _of_divergences(library, parts, rounds, delta, cohorts)
-    event = round_event(library, parts, cohorts)
-    relations = library.NeighboringRelation
-    candidates: list[tuple[str, Any]] = []
-    if cohorts.kind is CohortKind.ALL or neighbours is Neighbours.ADD_OR_REMOVE:
-        # A mechanism that is not sampled is the same for all neighbours: its sensitivity is theirs.
-        relation = relations.ADD_OR_REMOVE_ONE
-        candidates.append(("PLD", lambda: library.pld.PLDAccountant(relation)))
-        candidates.append(("RDP", lambda: library.rdp.RdpAccountant(list(ORDERS), relation)))
-    elif neighbours is Neighbours.ZERO_OUT and cohorts.kind is CohortKind.POISSON:
-        relation = relations.REPLACE_SPECIAL
-        candidates.append(("PLD", lambda: library.pld.PLDAccountant(relation)))
-    elif neighbours is Neighbours.REPLACE and cohorts.kind is CohortKind.FIXED:
-        relation = relations.REPLACE_ONE
-        candidates.append(("RDP", lambda: library.rdp.RdpAccountant(list(ORDERS), relation)))
-    for name, make in candidates:
+    rounds = sum(each.rounds for each in stretches)
+    noisy = [each for each in stretches if each.parts and each.rounds]
+    if not noisy:
+        return Spending(0.0, delta, rounds, "none: nothing is released")
+    if any(isinstance(part, Skellam) for each in noisy for part in each.parts):
+        return _of_divergences(noisy, rounds, delta)
+    events = [
+        library.SelfComposedDpEvent(round_event(library, each.parts, each.cohorts), each.rounds)
+        for each in noisy
+    ]
+    event = events[0] if len(events) == 1 else library.ComposedDpEvent(events)
+    kinds = {each.cohorts.kind for each in noisy}
+    for name, make in _accountants(library, kinds, neighbours):
         accountant = make()
         if accountant.supports(event):
-            accountant.compose(library.SelfComposedDpEvent(event, rounds))
+            accountant.compose(event)
             epsilon = float(accountant.get_epsilon(delta))
             version = importlib.import_module("importlib.metadata").version("dp-accounting")
-            return Spending(
-                epsilon, delta, rounds, cohorts, f"{name} accountant of dp-accounting {version}"
-            )
+            name = f"{name} accountant of dp-accounting {version}"
+            return Spending(epsilon, delta, rounds, name, kinds != {CohortKind.ALL})
     raise NoBoundError(
         "E540",
-        f"no accountant has a bound for {', '.join(map(str, parts))} under {cohorts}, for "
-        f"{neighbours.value}",
+        f"no accountant has a bound for {_texts(part for e in noisy for part in e.parts)} under "
+        f"{_texts(e.cohorts for e in noisy)}, for {neighbours.value}",
         help="Poisson sampling has one for a client added or removed, and a fixed number of "
         "clients for a client's data replaced, each for one kind of noise",
     )
+
+
+def _texts(values: Iterable[object]) -> str:
+    return ", ".join(dict.fromkeys(map(str, values)))
+
+
+def _accountants(
+    library: Any, kinds: Set[CohortKind], neighbours: Neighbours
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the accountants whose relation of neighbours is right for choices of clients."""
+    relations = library.NeighboringRelation
+    if kinds == {CohortKind.ALL} or neighbours is Neighbours.ADD_OR_REMOVE:
+        # A mechanism that is not sampled is the same for all neighbours: its sensitivity is theirs.
+        relation = relations.ADD_OR_REMOVE_ONE
+        yield "PLD", lambda: library.pld.PLDAccountant(relation)
+        yield "RDP", lambda: library.rdp.RdpAccountant(list(ORDERS), relation)
+    elif neighbours is Neighbours.ZERO_OUT and CohortKind.FIXED not in kinds:
+        special = relations.REPLACE_SPECIAL
+        yield "PLD", lambda: library.pld.PLDAccountant(special)
+    elif neighbours is Neighbours.REPLACE and CohortKind.POISSON not in kinds:
+        one = relations.REPLACE_ONE
+        yield "RDP", lambda: library.rdp.RdpAccountant(list(ORDERS), one)
 
 
 def round_event(library: Any, parts: Sequence[Part], cohorts: Cohorts) -> Any:
@@ -194,21 +246,23 @@ def _event(library: Any, part: Part) -> Any:
     return library.UnsupportedDpEvent()
 
 
-def _of_divergences(
-    library: Any, parts: Sequence[Part], rounds: int, delta: float, cohorts: Cohorts
-) -> Spending:
+def _of_divergences(stretches: Sequence[Stretch], rounds: int, delta: float) -> Spending:
     """Return the ε by adding up Rényi divergences, without amplification by sampling."""
-    if cohorts.kind is not CohortKind.ALL:
-        raise NoBoundError(
-            "E540",
-            f"no accountant has a bound for Skellam's noise under {cohorts}",
-            help="ask without sampling, which amplifies nothing and holds for any clients",
-        )
+    for each in stretches:
+        if each.cohorts.kind is not CohortKind.ALL:
+            raise NoBoundError(
+                "E540",
+                f"no accountant has a bound for Skellam's noise under {each.cohorts}",
+                help="ask without sampling, which amplifies nothing and holds for any clients",
+            )
     orders = [float(order) for order in ORDERS if order == int(order)]
-    total = [rounds * sum(_divergence(part, order) for part in parts) for order in orders]
+    total = [
+        sum(each.rounds * _divergence(part, order) for each in stretches for part in each.parts)
+        for order in orders
+    ]
     module = importlib.import_module("dp_accounting.rdp.rdp_privacy_accountant")
     epsilon, _ = module.compute_epsilon(orders, total, delta)
-    return Spending(float(epsilon), delta, rounds, cohorts, "RDP, with Skellam's divergences")
+    return Spending(float(epsilon), delta, rounds, "RDP, with Skellam's divergences")
 
 
 def _divergence(part: Part, order: float) -> float:

@@ -43,10 +43,15 @@ class PrivacyQuestion:
     def text(self) -> str:
         """Return what is asked as text."""
         most = "shown" if self.at_most is None else f"at most {self.at_most:g}"
-        return (
+        text = (
             f"{most} at δ = {self.delta:g} for {self.rounds:,} rounds, {self.cohorts}, for "
             f"{self.neighbours.value}"
         )
+        if self.least_clients > 1:
+            text += f", with at least {self.least_clients:,} clients in each round"
+        if self.withheld:
+            text += f", of all outputs but {', '.join(self.withheld)}"
+        return text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

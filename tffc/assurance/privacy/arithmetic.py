@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tffc.assurance.privacy import bounds
-from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.algebra import TRUTH, Algebra
 from tffc.assurance.privacy.constants import DTYPES
 from tffc.assurance.privacy.quantities import Quantity, Shape
 from tffc.assurance.privacy.shapes import common_shape
@@ -119,6 +119,44 @@ def _within_one(use: NodeUse) -> Outputs:
     return [use.algebra.unknown(use.inputs, use.node.op, shape=use.inputs[0].shape, limits=limits)]
 
 
+@ARITHMETIC.rule("Round", "Rint", "Floor", "Ceil")
+def _rounded(use: NodeUse) -> Outputs:
+    value = use.inputs[0]
+    rounded = use.algebra.unknown([value], use.node.op, shape=value.shape)
+    if value.sums or value.noise or value.signal:
+        return [rounded]
+    distance = 0.5 if use.node.op in ("Round", "Rint") else 1.0
+    limits = bounds.add(value.bounds, bounds.between(-distance, distance))
+    return [dataclasses.replace(rounded, near=(value, distance), bounds=limits)]
+
+
+@ARITHMETIC.rule("OneHot")
+def _one_hot(use: NodeUse) -> Outputs:
+    index, _, on, off = use.inputs
+    one_hot = use.algebra.unknown(use.inputs, "one hot", use.node.attr["axis"].i)
+    size = sizes_of(use.inputs[1])
+    if index.shape != () or size is None or off.bounds.exact != bounds.ZERO:
+        return [one_hot]
+    most = on.bounds.exact
+    return [
+        dataclasses.replace(
+            one_hot,
+            shape=(int(np.prod(size)),),
+            bounds=bounds.either(on.bounds, off.bounds),
+            length=most if most is not None and most.coefficient > 0 else None,
+            is_integer=on.is_integer and off.is_integer,
+        )
+    ]
+
+
+@ARITHMETIC.rule("Softmax")
+def _softmax(use: NodeUse) -> Outputs:
+    value = use.inputs[0]
+    shares = use.algebra.unknown([value], "softmax", shape=value.shape, limits=TRUTH)
+    is_one = value.shape is not None and len(value.shape) == 1
+    return [dataclasses.replace(shares, length=bounds.ONE if is_one else None)]
+
+
 # Sums and extremes of elements.
 
 
@@ -171,6 +209,14 @@ def _reduce(use: NodeUse) -> Outputs:
     return [total]
 
 
+@ARITHMETIC.rule("ArgMax", "ArgMin")
+def _place_of_extreme(use: NodeUse) -> Outputs:
+    value = use.inputs[0]
+    axes = _axes(value, use.inputs[1], use.algebra)
+    shape = None if axes is None else _reduced(value, axes, False)
+    return [use.algebra.unknown(use.inputs, use.node.op, shape=shape, is_integer=True)]
+
+
 @ARITHMETIC.rule("L2Loss")
 def _half_of_squares(use: NodeUse) -> Outputs:
     return [use.algebra.power_sum(use.inputs[0], 2, 0.5)]
@@ -181,7 +227,9 @@ def _half_of_squares(use: NodeUse) -> Outputs:
 OF_ANY_TYPE = frozenset(
     {"Select", "SelectV2", "Greater", "GreaterEqual", "Less", "LessEqual", *TRUTHS}
 )
-WITHIN_TYPE = frozenset({"Maximum", "Minimum", "ClipByValue", "Relu", "Max", "Sign"})
+WITHIN_TYPE = frozenset(
+    {"Maximum", "Minimum", "ClipByValue", "Relu", "Max", "Sign", "FloorMod", "OneHot", "ArgMax"}
+)
 """Operations whose results are among their operands, or small."""
 
 OF_INTEGERS = frozenset({"Add", "AddV2", "Sub", "Mul", "Neg", "Square", "SquaredDifference"})

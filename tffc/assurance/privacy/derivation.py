@@ -87,7 +87,8 @@ class Derivation:
 
     `sums` are its mechanisms, and `numbers` those by which disclosures name them.
     `parts` are the mechanisms of one round, joined by kind, as the accountant takes them.
-    `assumptions` are what the derivation rests on and does not show.
+    `assumptions` are what the derivation rests on and does not show.  If it `counts_clients`, it
+    holds for rounds of at least the number of clients that was asked about, and else of any.
     """
 
     neighbours: Neighbours
@@ -99,6 +100,8 @@ class Derivation:
     parts: tuple[Part, ...]
     missing: tuple[Missing, ...]
     assumptions: tuple[str, ...]
+    counts_clients: bool = False
+    knows_first_state: bool = False
 
     @property
     def is_shown(self) -> bool:
@@ -176,6 +179,7 @@ class _Deriving:
         self._withheld = withheld
         self._missing: list[Missing] = []
         self._bounds: list[ContributionBound] = []
+        self._counts_clients = False
 
     def derivation(self) -> Derivation:
         used: dict[int, None] = {}
@@ -205,6 +209,8 @@ class _Deriving:
             tuple(parts),
             tuple(dict.fromkeys(self._missing)),
             tuple(self._assumptions(mechanisms.values())),
+            self._counts_clients,
+            self._knows_first_state,
         )
 
     def _released(self) -> Iterator[tuple[str, str, Quantity]]:
@@ -305,6 +311,7 @@ class _Deriving:
         is_of_clients = any(contribution.noise for contribution, _ in mechanism.sums)
         if not is_of_clients or noise.distribution not in ADDED_UP:
             return mechanism
+        self._counts_clients = True
         shares = bounds.constant(math.sqrt(self._least_clients))
         whole = dataclasses.replace(noise, scale=bounds.multiply(noise.scale, shares))
         return dataclasses.replace(mechanism, noise=whole)
@@ -325,6 +332,7 @@ class _Deriving:
                 raise NotShown(channel, "integers", "Skellam's noise hides sums of integers only")
         scales = {mechanism.noise.scale.exact for mechanism in mechanisms}
         scale = scales.pop() if len(scales) == 1 else None
+        self._counts_clients |= scale is not None and _depends_on_clients(scale)
         if scale is None or scale.with_values(self._values).powers:
             channel = mechanisms[0].sums[0][0].channel
             raise NotShown(channel, "scale of the noise", "it is not one known number")
@@ -336,6 +344,7 @@ class _Deriving:
         joint: Sensitivity = sensitivity(mechanisms, power, self._neighbours, self._algebra)
         self._bounds.extend(bound for bound in joint.bounds if bound not in self._bounds)
         number = joint.number(self._values)
+        self._counts_clients |= any(map(_depends_on_clients, joint.terms))
         if any(u == CLIENTS and e > 0 for term in joint.terms for u, e in term.powers):
             number = None
         if number is None:
@@ -380,12 +389,18 @@ class _Deriving:
         if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
             count = self._least_clients
             yield f"at least {count} of a round's clients add the noise that they should"
+        elif self._counts_clients:
+            yield f"every round has at least {self._least_clients} clients"
         open_channels = self._audit.seen_by_aggregator
         if open_channels:
             yield (
                 "whoever carries out the aggregation is trusted with single contributions: "
                 + ", ".join(open_channels)
             )
+
+
+def _depends_on_clients(monomial: Monomial) -> bool:
+    return any(unknown == CLIENTS for unknown, _ in monomial.powers)
 
 
 def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:

@@ -98,7 +98,8 @@ def logarithm(value: Quantity, shift: float) -> Noise | None:
     return dataclasses.replace(noise, distribution=EXPONENTIAL, scale=bounds.negative(exactly(ONE)))
 
 
-TINY = 1e-30
+TINY = 1e-29
+"""Where uniform draws may begin above zero: what they leave out is less likely than any δ."""
 
 
 def _uniform(value: Quantity) -> Noise | None:

@@ -102,6 +102,8 @@ class Quantity:
     - `product`: it is the first of these times the second, which is a number.
     - `parts`: it has the elements of these, each once.
     - `within`: its elements are, in magnitude, at most different elements of each of these.
+    - `near`: each of its elements is at most this far from that of a tensor.
+    - `length`: the sum of the magnitudes of its elements is at most this.
     - `section`: it is the elements from `start` to `stop` of a vector.
     - `power_of`: it has a power of the magnitude of each element of a tensor.
     - `comparison`: whether one number is greater than another, as `(greater, less)`.
@@ -124,6 +126,8 @@ class Quantity:
     product: tuple[Quantity, Quantity] | None = None
     parts: tuple[Quantity, ...] = ()
     within: tuple[Quantity, ...] = ()
+    near: tuple[Quantity, float] | None = None
+    length: Monomial | None = None
     section: tuple[Quantity, int, int] | None = None
     power_of: tuple[Quantity, int] | None = None
     comparison: tuple[Quantity, Quantity] | None = None

@@ -165,7 +165,8 @@ class GraphWalk:
             value = self._anything(inputs)
         else:
             value = self.algebra.unknown(inputs)
-        shapes = _reduced_shapes(node) or [None] * (1 if count is None else count)
+        count = 1 if count is None else count
+        shapes = _checked_shapes(node, count)
         return [
             dataclasses.replace(value, term=self.algebra.fresh(), shape=shape) for shape in shapes
         ]
@@ -257,6 +258,19 @@ class GraphWalk:
         return self.algebra.unknown([*inputs, *draws])
 
 
+def _checked_shapes(node: NodeView, count: int) -> list[Shape | None]:
+    """Return the shapes of a node's outputs that its kernel checks when it runs."""
+    if node.op != "ReduceDataset":
+        return [None] * count
+    shapes = [
+        None
+        if shape.unknown_rank or any(dim.size < 0 for dim in shape.dim)
+        else tuple(dim.size for dim in shape.dim)
+        for shape in node.attr["output_shapes"].list.shape
+    ]
+    return shapes if len(shapes) == count else [None] * count
+
+
 def _reaches_state(node: NodeView) -> bool:
     """Tell whether an operation may use state that is not among its inputs."""
     operation = op_table.find(node.op)
@@ -265,18 +279,6 @@ def _reaches_state(node: NodeView) -> bool:
     return operation.is_stateful and not (
         node.op in WITHOUT_STATE or node.op in OVER_DATASETS or _draws(node)
     )
-
-
-def _reduced_shapes(node: NodeView) -> list[Shape | None]:
-    """Return the shapes of what a dataset is reduced to, which TensorFlow checks, or nothing for
-    any other node."""
-    if node.op != "ReduceDataset":
-        return []
-    return [
-        None if shape.unknown_rank or -1 in sizes else sizes
-        for shape in node.attr["output_shapes"].list.shape
-        for sizes in [tuple(dim.size for dim in shape.dim)]
-    ]
 
 
 def _draws(node: NodeView) -> bool:

@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import ZERO, Bounds, Monomial, Unknown
-from tffc.assurance.privacy.norms import Limit, limit_of, own_elements
+from tffc.assurance.privacy.bounds import ONE, ZERO, Bounds, Monomial, Unknown, multiply
+from tffc.assurance.privacy.norms import Elements, Limit, limit_of, own_elements
 from tffc.assurance.privacy.quantities import Contribution, Mechanism, Quantity
 from tffc.assurance.privacy.rounds import CLIENTS
 
@@ -26,6 +26,10 @@ class Neighbours(enum.Enum):
     ADD_OR_REMOVE = "a client added or removed"
     REPLACE = "a client's data replaced by any other"
     ZERO_OUT = "a client's contributions replaced by zero"
+
+
+NEIGHBOURS = {each.name.lower().replace("_", "-"): each for each in Neighbours}
+"""The relations of neighbours, by their names in policies and options."""
 
 
 class NotShown(Exception):
@@ -117,7 +121,10 @@ def sensitivity(
                 p._replace(weight=p.weight.scaled(factor)) if p.leaf in leaves else p
                 for p in pieces
             ]
-    options = [_Bounding(power, neighbours, algebra, order).of(pieces) for order in ORDERS]
+    options = [
+        _Bounding(power, neighbours, algebra, backwards=backwards).of(pieces)
+        for backwards in (False, True)
+    ]
     return min(options, key=lambda each: (each.is_unknown, each.total))
 
 
@@ -170,16 +177,50 @@ def _simplicity(monomial: Monomial) -> tuple[int, float]:
     return len(monomial.powers), monomial.coefficient
 
 
-ORDERS = (("factor", "product"), ("product", "factor"))
-"""Whether tensors are taken by all that they were scaled with, or by the last factor, first."""
+MOST_FACTORS = 8
+"""How many factors of a product are looked at one after another."""
+
+
+class _Scaling(NamedTuple):
+    """Factors that a tensor was made with, from other elements: what is known of their product.
+
+    The `key` is the same for tensors that were made with the same factors, and `term` is that of
+    the last of them.
+    """
+
+    key: tuple[int, ...]
+    factor: Bounds
+    elements: Elements
+    term: int
+
+
+def _scalings(value: Quantity) -> list[_Scaling]:
+    """Return the ways to see a tensor as a product: its last factor, its last two, and so on; and
+    all factors of its base."""
+    scalings: list[_Scaling] = []
+    if value.factor is not None:
+        whole = value.factor
+        scalings.append(_Scaling((0, whole.term), whole.bounds, (value.base, 0), whole.term))
+    key: tuple[int, ...] = ()
+    factor: Bounds | None = None
+    while value.product is not None and len(scalings) < MOST_FACTORS:
+        value, last = value.product
+        key = (*key, last.term)
+        factor = last.bounds if factor is None else multiply(factor, last.bounds)
+        scalings.append(_Scaling(key, factor, own_elements(value), last.term))
+    return scalings
 
 
 class _Bounding:
+    """The bounds of tensors that are added up; `backwards` is the order in which the ways to see
+    them as products are tried."""
+
     def __init__(
-        self, power: int, neighbours: Neighbours, algebra: Algebra, order: tuple[str, str]
+        self, power: int, neighbours: Neighbours, algebra: Algebra, *, backwards: bool
     ) -> None:
         self._power = power
-        self._order = order
+        self._neighbours = neighbours
+        self._backwards = backwards
         self._is_replaced = neighbours is Neighbours.REPLACE
         self._algebra = algebra
         self._bounds: list[ContributionBound] = []
@@ -196,41 +237,51 @@ class _Bounding:
     def _without_bounded(self, pieces: list[_Piece]) -> list[_Piece]:
         """Return the tensors for which no bound is known by what they were scaled with, or by
         their elements."""
-        left: list[_Piece] = []
-        for key in self._order:
-            groups: dict[int, list[_Piece]] = {}
+        levels = range(MOST_FACTORS + 1)
+        for level in reversed(levels) if self._backwards else levels:
+            groups: dict[tuple[int, ...], list[tuple[_Piece, _Scaling]]] = {}
+            left: list[_Piece] = []
             for piece in pieces:
-                factor = _factor(piece.value, key)
-                groups.setdefault(factor.term if factor is not None else 0, []).append(piece)
-            left = []
-            for term, group in groups.items():
-                if not term:
-                    left.extend(group)
-                elif not self._is_bounded_by_factor(group, key):
-                    left.extend(p for p in group if not self._is_bounded_by_factor([p], key))
+                scalings = _scalings(piece.value)
+                if level < len(scalings):
+                    groups.setdefault(scalings[level].key, []).append((piece, scalings[level]))
+                else:
+                    left.append(piece)
+            for group in groups.values():
+                if not self._is_bounded_by_factor(group):
+                    left.extend(p for p, s in group if not self._is_bounded_by_factor([(p, s)]))
             pieces = left
-        return [piece for piece in left if not self._is_bounded_by_elements(piece)]
+        pieces = [piece for piece in pieces if not self._is_bounded_by_norm(piece)]
+        pieces = [piece for piece in pieces if not self._is_bounded_by_elements(piece)]
+        return [piece for piece in pieces if not self._is_bounded_by_distance(piece)]
 
-    def _is_bounded_by_factor(self, group: list[_Piece], key: str) -> bool:
+    def _is_bounded_by_factor(self, group: list[tuple[_Piece, _Scaling]]) -> bool:
         """Add the bound that a factor sets to all tensors of a group together, if there is one."""
-        factor = _factor(group[0].value, key)
-        assert factor is not None
-        elements = [
-            (p.value.base, 0) if key == "factor" else own_elements(_scaled(p.value)) for p in group
-        ]
-        sizes = [piece.value.size for piece in group]
+        pieces = [piece for piece, _ in group]
+        sizes = [piece.value.size for piece in pieces]
         size = None if None in sizes else sum(s for s in sizes if s is not None)
-        weight = _largest([piece.weight for piece in group])
+        weight = _largest([piece.weight for piece in pieces])
         options: list[tuple[Monomial, Limit]] = []
-        for bound in factor.bounds.magnitude:
-            limit = limit_of(bound, elements)
+        for bound in group[0][1].factor.magnitude:
+            limit = limit_of(bound, [scaling.elements for _, scaling in group])
             of_powers = limit and limit.of_powers(self._power, size)
             if limit and of_powers:
                 options.append((of_powers, limit))
         if weight is None or not options:
             return False
         of_powers, limit = min(options, key=lambda option: _simplicity(option[0]))
-        self._add(group, limit.norm, limit.number, of_powers * weight, factor.term)
+        self._add(pieces, limit.norm, limit.number, of_powers * weight, group[0][1].term)
+        return True
+
+    def _is_bounded_by_norm(self, piece: _Piece) -> bool:
+        """Add the bound that follows from what is known of a norm itself, if there is one."""
+        value = piece.value
+        if value.length is None:
+            return False
+        limit = Limit(1, value.length)
+        of_powers = limit.of_powers(self._power, value.size)
+        assert of_powers is not None
+        self._add([piece], 1, limit.number, of_powers * piece.weight, value.term)
         return True
 
     def _is_bounded_by_elements(self, piece: _Piece) -> bool:
@@ -248,9 +299,38 @@ class _Bounding:
         whole = number.power(Fraction(self._power)) if number.coefficient else ZERO
         low, high = value.bounds.interval
         if self._is_replaced and not number.powers and high - low < 2 * number.coefficient:
-            width = ((high - low) / 2) ** self._power
-            whole = Monomial(width)
+            whole = Monomial((high - low) ** self._power / self._apart([piece]))
         self._add([piece], 0, number, whole.scaled(float(value.size)) * piece.weight, value.term)
+        return True
+
+    def _is_bounded_by_distance(self, piece: _Piece) -> bool:
+        """Add the bound that follows from a tensor nearby, if there is one.
+
+        By Minkowski's inequality, the norm is at most that of the other and of the distance.
+        """
+        value = piece.value
+        if value.near is None or value.size is None:
+            return False
+        other, distance = value.near
+        nearby = _Piece(piece.leaf, other, ONE, piece.channel)
+        power, backwards = self._power, self._backwards
+        inner = _Bounding(power, self._neighbours, self._algebra, backwards=backwards)
+        known = inner.of([nearby])
+        norm = known.number({})
+        if norm is None:
+            return False
+        sides = 2.0 if self._is_replaced else 1.0
+        norm += sides * distance * float(value.size) ** (1.0 / power)
+        self._bounds.extend(known.bounds)
+        self._bounds.append(
+            ContributionBound(
+                (piece.leaf,),
+                power,
+                Monomial(norm / sides),
+                (self._algebra.places.get(value.term, ""),),
+            )
+        )
+        self._terms.append(Monomial(norm**power) * piece.weight)
         return True
 
     def _add(
@@ -259,7 +339,18 @@ class _Bounding:
         leaves = tuple(dict.fromkeys(piece.leaf for piece in group))
         by = self._algebra.places.get(term, "")
         self._bounds.append(ContributionBound(leaves, norm, number, (by,)))
-        self._terms.append(whole.scaled(2.0**self._power) if self._is_replaced else whole)
+        self._terms.append(whole.scaled(self._apart(group)))
+
+    def _apart(self, group: Sequence[_Piece]) -> float:
+        """Return how much more than a contribution two of them differ: the power of their distance
+        by that of their bound.
+
+        Two vectors without negative elements are not more than at right angles.
+        """
+        if not self._is_replaced:
+            return 1.0
+        is_acute = self._power == 2 and all(p.value.bounds.is_nonnegative for p in group)
+        return 2.0 if is_acute else 2.0**self._power
 
     def _wider(self, piece: _Piece) -> _Piece:
         """Return a tensor in whose place a larger one is looked at.
@@ -274,17 +365,6 @@ class _Bounding:
             "bound of each contribution",
             f"nothing is known that {piece.leaf} does not exceed, by any norm",
         )
-
-
-def _factor(value: Quantity, key: str) -> Quantity | None:
-    if key == "factor":
-        return value.factor
-    return None if value.product is None else value.product[1]
-
-
-def _scaled(value: Quantity) -> Quantity:
-    assert value.product is not None
-    return value.product[0]
 
 
 def _parts(piece: _Piece) -> list[_Piece]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tffc.assurance.audit.audit import Audit, unmasked
-from tffc.assurance.audit.policy import Policy, broken_rules, violations
+from tffc.assurance.audit.policy import Policy, broken_rules, violations, without_sampling
 from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.proof.prove import VERSION as PROVER
 from tffc.assurance.trust.approvals import find_approval
@@ -30,7 +30,7 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.graphs.node import tokens
 from tffc.runtime.operations.counts import count_admission
 from tffc.runtime.runs.json_lines import append_line
-from tffc.support.errors import PolicyError, TffcError, TrustError
+from tffc.support.errors import LanguageValueError, PolicyError, TffcError, TrustError
 from tffc.support.files.reading import read_regular
 from tffc.support.printable import printable
 
@@ -105,19 +105,22 @@ def admission_of(
     *,
     files: Mapping[str, str] | None = None,
     are_masked: bool = True,
+    are_drawn: bool = True,
     today: datetime.date | None = None,
 ) -> Admission:
     """Return the verdicts of a node on a bundle, and write them to the log of the settings.
 
     `files` are the SHA-256 of all of its files if it is in a folder; by default, what runs is
-    compared.  Unless `are_masked`, secure sums count as aggregated by the system.
+    compared.  Unless `are_masked`, secure sums count as aggregated by the system, and unless
+    clients `are_drawn` in secret, it does not matter how a policy says that they are chosen.
 
     Raises:
       TffcError: the settings name keys, a policy or a log that cannot be used.
       FormError: the components are not those of the form.
     """
     findings = Findings.of(bundle)
-    gate = _Gate(findings, subjects_of(bundle, files), today or datetime.date.today())
+    files = subjects_of(bundle, files)
+    gate = _Gate(findings, files, today or datetime.date.today(), are_drawn=are_drawn)
     audit = findings.audit if are_masked else unmasked(findings.audit)
     program = bundle.digests()["computation"]
     verdicts = list(gate.verdicts(settings, audit))
@@ -153,7 +156,15 @@ approval."""
 
 
 class _Gate:
-    def __init__(self, findings: Findings, files: Mapping[str, str], today: datetime.date) -> None:
+    def __init__(
+        self,
+        findings: Findings,
+        files: Mapping[str, str],
+        today: datetime.date,
+        *,
+        are_drawn: bool,
+    ) -> None:
+        self._are_drawn = are_drawn
         self._findings = findings
         self._files = files
         self._today = today
@@ -186,9 +197,12 @@ class _Gate:
         return Verdict("proof", False, reading.error.message)
 
     def _policy(self, policy: Policy, audit: Audit) -> Verdict:
+        if not self._are_drawn:
+            policy = without_sampling(policy)
         try:
-            reasons = broken_rules(violations(audit, policy, self._today))
-        except PolicyError as error:
+            privacy = self._findings.privacy_in(audit, policy.epsilon)
+            reasons = broken_rules(violations(audit, policy, self._today, privacy))
+        except (PolicyError, LanguageValueError) as error:
             reasons = [error.message]
         if reasons:
             return Verdict("policy", False, "; ".join(reasons))

@@ -12,6 +12,7 @@ from tffc.assurance.audit.bundles import Reading, audit_bundle, read_for_audit
 from tffc.assurance.audit.policy import Policy, broken_rules, refused_by_policy
 from tffc.assurance.audit.report import Report, Verdict, document, judged
 from tffc.assurance.audit.tool import tool_digest
+from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion, privacy_of_program
 from tffc.assurance.proof.prove import VERSION as PROVER
 from tffc.assurance.trust.statements import Statement
 from tffc.assurance.trust.subjects import ClientsPart, clients_part
@@ -52,6 +53,19 @@ class Findings:
             proof=self.reading.answer(),
         )
 
+    def privacy_in(self, audit: Audit, question: PrivacyQuestion | None) -> Privacy | None:
+        """Return the answer to a question about privacy, if there is one, for an audit of the
+        bundle.
+
+        Raises:
+          MissingExtraError: `dp-accounting` is not installed.
+          TffcError: as `privacy_of_program` does.
+        """
+        if question is None:
+            return None
+        program, first = self.reading.program, self.bundle.initialize
+        return privacy_of_program(program, audit.form, audit, first, question)
+
     def audit_digest(self) -> str:
         """Return the SHA-256 of the audit as JSON, which names no file and no day."""
         return hashlib.sha256(encode_json(document(self.report("bundle"))["audit"])).hexdigest()
@@ -81,7 +95,9 @@ def statement_of(findings: Findings, files: Mapping[str, str], policy: Policy | 
 
 
 def _policy_claim(findings: Findings, policy: Policy) -> dict[str, Any]:
-    report = judged(findings.report("bundle"), policy, None)
+    answer = findings.privacy_in(findings.audit, policy.epsilon)
+    report = dataclasses.replace(findings.report("bundle"), privacy=answer)
+    report = judged(report, policy, None)
     if report.verdict is not Verdict.PASSES:
         raise refused_by_policy(broken_rules(report.violations))
     until = report.until

@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from tffc.api.audits import report_on_bundle, report_on_program, with_privacy
+from tffc.api.audits import report_on_bundle, report_on_program
 from tffc.assurance.audit import documents
 from tffc.assurance.audit.audit import audit
 from tffc.assurance.audit.bundles import audit_bundle
 from tffc.assurance.audit.policy_reading import read_policy
-from tffc.assurance.audit.report import Report, Verdict, judged
+from tffc.assurance.audit.report import Report, Verdict, judged, with_privacy
 from tffc.assurance.audit.text import violation_text
 from tffc.assurance.privacy.answer import PrivacyQuestion
 from tffc.backends.bundle.bundle import read_bundle
@@ -92,6 +92,7 @@ def audit_command(
       least-clients: 3            # held by nodes with this policy
       protection: system          # secure, system, program or none
       effects: {clients: [], server: [files]}
+      epsilon: {at-most: 2, delta: 1e-6, rounds: 1500}
       exceptions:
         - channel: loss
           content: 3f8a5b0c3d1e4f7a9b2c6d8e0f1a2b3c   # as in the report
@@ -115,6 +116,8 @@ def audit_command(
     question = privacy_question(**privacy)
     known = None if policy is None else read_policy(policy)
     if known is not None and known.epsilon is not None:
+        if question is not None:
+            raise click.UsageError("'--privacy' has no effect: the policy asks for an ε of its own")
         question = known.epsilon
     if initialize is not None and question is None:
         raise click.UsageError("'--initialize' has no effect: add --privacy")

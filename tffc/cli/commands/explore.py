@@ -14,6 +14,7 @@ from tffc.api.pages import describe_bundle, describe_program, older_bundle
 from tffc.assurance.audit.policy import Policy
 from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.audit.report import Report, judged, source_name
+from tffc.assurance.privacy.answer import PrivacyQuestion
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.cli.breaking import unproved
@@ -132,6 +133,11 @@ class _Asked:
     policy: Policy | None
     as_of: datetime.date | None
 
+    @property
+    def question(self) -> PrivacyQuestion | None:
+        """What the policy asks about privacy."""
+        return None if self.policy is None else self.policy.epsilon
+
     def judged(self, report: Report) -> Report:
         """Return a report with the policy and its violations; say the verdict."""
         if self.policy is None:
@@ -164,7 +170,7 @@ def _describe(asked: _Asked) -> Description:
         reading = read_proved(source, bundle)
         older = asked.older(bundle.form)
         step(f"exploring {source}")
-        return describe_bundle(source, bundle, reading, older, asked.judged)
+        return describe_bundle(source, bundle, reading, older, asked.judged, asked.question)
     try:
         program = read_round(source, asked.form)
     except TffcError as error:
@@ -174,7 +180,7 @@ def _describe(asked: _Asked) -> Description:
     form = asked.form or form_for(program.computation)
     older = asked.older(form)
     step(f"exploring {source}")
-    return describe_program(source, program, form, older, asked.judged)
+    return describe_program(source, program, form, older, asked.judged, asked.question)
 
 
 def _open(path: pathlib.Path) -> None:

@@ -1,7 +1,8 @@
 """A node's part of a round: checking a request and folding its clients.
 
 A node decides for itself what it takes part in.  It runs only the programs of its own copy of the
-bundle.  If it has a policy, the program must satisfy it, and compile to exactly these components.
+bundle.  If it has a policy, the program must satisfy it, and compile to exactly these components,
+and for an ε it takes part in so many rounds only.
 Errors are sent back as codes, because their texts may contain paths and values; only the node's
 operator sees the texts.
 """
@@ -15,8 +16,15 @@ from collections.abc import Callable
 
 from tffc.assurance.audit.audit import Audit, audit, unmasked
 from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
-from tffc.assurance.audit.policy import Policy, broken_rules, refused_by_policy, violations
+from tffc.assurance.audit.policy import (
+    Policy,
+    broken_rules,
+    refused_by_policy,
+    violations,
+    without_sampling,
+)
 from tffc.assurance.audit.policy_reading import read_policy
+from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion, privacy_of_program
 from tffc.assurance.trust.admission import admission_of, basis_of
 from tffc.assurance.trust.settings import read_settings
 from tffc.assurance.trust.subjects import clients_part
@@ -33,10 +41,11 @@ from tffc.deploy.federation.messages import (
     program_digest,
 )
 from tffc.deploy.federation.past import history_of
+from tffc.deploy.federation.round_counts import count_round
 from tffc.deploy.federation.settings import NodeSettings
 from tffc.deploy.federation.store import Fetch, store_of
 from tffc.deploy.federation.tasks import UNFORESEEN, WORK, Memory, refusal, reply_to
-from tffc.language import wire
+from tffc.language import nodes, wire
 from tffc.language.types import Type
 from tffc.language.values.conformity import conforms
 from tffc.runtime.batching.pieces import OneByOne
@@ -73,7 +82,8 @@ class Node:
         self._tell = tell
         self._open_source = open_source
         self._process: Process | None = None
-        self._audit: Audit | None = None
+        self._audited: tuple[Audit, nodes.Node] | None = None
+        self._privacies: dict[tuple[PrivacyQuestion, bool], Privacy] = {}
         self._admitted: dict[bool, str] = {}
         self._part_digest: str | None = None
         self.memory = Memory()
@@ -100,28 +110,39 @@ class Node:
         settings = self._settle()
         process = self._opened(settings)
         self._check_request(request, process)
-        least = self._check_admitted(settings, request, process.bundle)
+        limits = _Limits()
+        demanded = self._check_admitted(settings, request, process.bundle)
+        if demanded is not None:
+            limits = limits.with_policy(demanded)
         if settings.policy is not None:
-            policy = read_policy(settings.policy)
+            policy = without_sampling(read_policy(settings.policy))
             self._check_policy(policy, request, process.bundle)
-            least = max(least, policy.least_clients)
+            limits = limits.with_policy(policy)
         if request.secure_sums == MASKED:
-            return self._masked(request, kind, settings, process, least)
-        reply = self._work(request, request.sent, settings, process)
+            return self._masked(request, kind, settings, process, limits)
+        least = limits.least_clients
+        reply = self._work(request, request.sent, settings, process, limits)
         if reply.totals is not None:
             _check_clients(reply, least)
         self.memory = Memory(request.round, self.memory.participant)
         return reply
 
     def _masked(
-        self, request: Request, kind: str, settings: NodeSettings, process: Process, least: int
+        self,
+        request: Request,
+        kind: str,
+        settings: NodeSettings,
+        process: Process,
+        limits: _Limits,
     ) -> Reply:
         """Return the reply in a step of a masked sum."""
         # Imported late: it imports cryptography.
         from tffc.deploy.federation.masked_node import MaskedNode, MaskedStep
 
+        least = limits.least_clients
+
         def work(sent: object) -> Reply:
-            reply = self._work(request, sent, settings, process)
+            reply = self._work(request, sent, settings, process, limits)
             # What is not masked is seen by the server, so it must be enough by itself.
             pairs = zip(process.steps.aggregations, reply.accumulators, strict=False)
             seen = [total for steps, total in pairs if steps.secure_sum(request.carried) is None]
@@ -143,7 +164,12 @@ class Node:
         return reply
 
     def _work(
-        self, request: Request, sent: object, settings: NodeSettings, process: Process
+        self,
+        request: Request,
+        sent: object,
+        settings: NodeSettings,
+        process: Process,
+        limits: _Limits,
     ) -> Reply:
         """Return a reply with the accumulators of the node's clients."""
         _check_parameters(request, process)
@@ -157,6 +183,8 @@ class Node:
         states = _states(request, settings, process)
         if states is not None:
             source = SourceWithStates(source, states.before(), clients)
+        if limits.rounds is not None:
+            count_round(settings.memory, request.program, limits.rounds)
         skip = settings.skip_bad_clients
         work = ClientWork(process.steps, source, request.carried, sent, skip)
         result = run_shards(work, [[OneByOne(clients)]])
@@ -177,27 +205,32 @@ class Node:
             self._process = Process(bundle, settings.allow_effects)
         return self._process
 
-    def _check_admitted(self, settings: NodeSettings, request: Request, bundle: Bundle) -> int:
+    def _check_admitted(
+        self, settings: NodeSettings, request: Request, bundle: Bundle
+    ) -> Policy | None:
         """Check that a bundle meets the node's demands, again whenever something that they name has
-        changed, and return the least number of clients that their policy has.
+        changed, and return their policy, if they have one.
 
         Raises:
           TrustError: it does not.
         """
         file = settings.demands or demands_of_machine()
         if file is None:
-            return 0
+            return None
         demands = read_settings(file)
         are_masked = request.secure_sums == MASKED
         if self._part_digest is None:
             self._part_digest = clients_part(bundle).digest
         basis = basis_of(demands, self._part_digest, datetime.date.today())
         if self._admitted.get(are_masked) != basis:
-            admission = admission_of(bundle, demands, "the app", are_masked=are_masked)
+            # A node sees to nothing of how clients are chosen.
+            admission = admission_of(
+                bundle, demands, "the app", are_masked=are_masked, are_drawn=False
+            )
             self._tell(admission.line())
             admission.check()
             self._admitted[are_masked] = basis
-        return 0 if demands.policy is None else read_policy(demands.policy).least_clients
+        return None if demands.policy is None else read_policy(demands.policy)
 
     def _check_policy(self, policy: Policy, request: Request, bundle: Bundle) -> None:
         """Check that a round satisfies the node's policy.
@@ -205,12 +238,22 @@ class Node:
         Raises:
           PolicyError: it does not, or the audited program compiles to other components.
         """
-        if self._audit is None:
-            self._audit = _audited(bundle)
-        audited = self._audit
+        if self._audited is None:
+            self._audited = _audited(bundle)
+        audited, program = self._audited
         if request.secure_sums != MASKED:
             audited = unmasked(audited)
-        reasons = broken_rules(violations(audited, policy, datetime.date.today()))
+        privacy = None
+        if policy.epsilon is not None:
+            about = policy.epsilon, request.secure_sums == MASKED
+            if about not in self._privacies:
+                self._privacies[about] = privacy_of_program(
+                    program, audited.form, audited, bundle.initialize, policy.epsilon
+                )
+            privacy = self._privacies[about]
+        reasons = broken_rules(violations(audited, policy, datetime.date.today(), privacy))
+        if policy.epsilon is not None and audited.may_be_buffered:
+            reasons.append("epsilon: the rounds: a node cannot see that they are not buffered")
         if reasons:
             raise refused_by_policy(reasons)
 
@@ -238,16 +281,33 @@ class Node:
             )
 
 
-def _audited(bundle: Bundle) -> Audit:
-    """Return the audit of a bundle's program, after checking that its components compute it: that
-    is proved, or the program compiles to them here.
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Limits:
+    """What policies say of a node's part in rounds: the least number of clients, and how many
+    rounds of a program there may be, if that is limited."""
+
+    least_clients: int = 0
+    rounds: int | None = None
+
+    def with_policy(self, policy: Policy) -> _Limits:
+        """Return the limits that a policy leaves."""
+        rounds = [] if policy.epsilon is None else [policy.epsilon.rounds]
+        return _Limits(
+            max(self.least_clients, policy.least_clients),
+            min([*rounds, *([] if self.rounds is None else [self.rounds])], default=None),
+        )
+
+
+def _audited(bundle: Bundle) -> tuple[Audit, nodes.Node]:
+    """Return the audit of a bundle's program, and the program, after checking that its components
+    compute it: that is proved, or the program compiles to them here.
 
     Raises:
       PolicyError: neither is so.
     """
     reading = read_for_audit(bundle)
     if reading.is_proved:
-        return audit_bundle(bundle, reading)
+        return audit_bundle(bundle, reading), reading.program
     compiled = compile_form(bundle.computation, bundle.form).components()
     if {n: wire.to_bytes(c) for n, c in compiled.items()} != {
         n: wire.to_bytes(c) for n, c in bundle.components.items()
@@ -258,7 +318,7 @@ def _audited(bundle: Bundle) -> Audit:
             notes=("the policy is held against the program, and says nothing of them",),
             help="compile the bundle with the node's version of tffc, and without other passes",
         )
-    return audit(bundle.computation, bundle.form)
+    return audit(bundle.computation, bundle.form), bundle.computation
 
 
 def _check_parameters(request: Request, process: Process) -> None:

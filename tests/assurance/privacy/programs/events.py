@@ -83,7 +83,12 @@ EVENTS: dict[str, Release] = {
     "sum_shares_of_noise": Release(
         "tensorflow_programs", None, gaussians(NOISE / 2 / math.sqrt(EXPECTED))
     ),
-    "secure_sum_rounded": central("tensorflow_programs", gaussians(DEVIATION / ROUNDED)),
+    # Without negative elements, two contributions are at most at right angles.
+    "secure_sum_rounded": Release(
+        "tensorflow_programs",
+        gaussians(DEVIATION / ROUNDED),
+        gaussians(DEVIATION / (math.sqrt(2) * CLIP + math.sqrt(SIZE) / 100)),
+    ),
     # The count does not change if a client is replaced.
     "mean_private_denominator": Release(
         "state_programs", gaussians(NOISE, 5.0), gaussians(NOISE / 2)
@@ -99,9 +104,9 @@ EVENTS: dict[str, Release] = {
     "adaptive_clip": central("state_programs", gaussians(NOISE, 5.0 / 0.5)),
     "adaptive_clip_exact_count": Release("state_programs", None, None),
     "scale_in_state": central("state_programs", ONE),
-    "two_phases": central("state_programs", gaussians(NOISE, NOISE)),
     "aggregate_with_clip": central("state_programs", ONE),
-    "mean_exact_denominator": Release("state_programs", None, None),
+    # The number of clients is that of both sets if one is replaced, and at least one.
+    "mean_exact_denominator": Release("state_programs", None, gaussians(NOISE / 2)),
     "jax_clip_by_global_norm": central("jax_programs", ONE),
     "jax_minimum_formula": central("jax_programs", ONE),
     "jax_laplace": central("jax_programs", laplace(SCALE)),

@@ -64,7 +64,7 @@ def weighted(examples: Any) -> Any:
     total, count = examples.take(10).reduce(
         (tf.zeros([SIZE]), 0.0), lambda sums, x: (sums[0] + x, sums[1] + 1.0)
     )
-    weight = tf.minimum(count / 10.0, 1.0)
+    weight = tf.clip_by_value(count / 10.0, 0.0, 1.0)
     return Sums(weight * tf.clip_by_norm(total / tf.maximum(count, 1.0), CLIP), weight)
 
 
@@ -207,33 +207,12 @@ FIRST = Scales(np.zeros(SIZE, np.float32), np.float32(CLIP), np.float32(NOISE * 
 scale_in_state = process(FIRST, next_model)
 
 
-# A release in the middle of a round that clients use.
-
-
-@tff.tf_computation(VECTOR, VECTOR)
-def residual(x: Any, center: Any) -> Any:
-    return tf.clip_by_norm(x - center, 1.0)
-
-
 @tff.tf_computation(VECTOR)
 def noisy_center(total: Any) -> Any:
     return gaussian(NOISE * CLIP)(total) / EXPECTED
 
 
-noisy_residual = tff.tf_computation(gaussian(NOISE * 1.0), VECTOR)
 clip_vector = tff.tf_computation(lambda x: tf.clip_by_norm(x, CLIP), VECTOR)
-
-
-@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(VECTOR))
-def next_two_phases(state: Any, data: Any) -> Any:
-    total = tff.federated_sum(tff.federated_map(clip_vector, data))
-    center = tff.federated_map(noisy_center, total)
-    rest = tff.federated_map(residual, (data, tff.federated_broadcast(center)))
-    output = (center, tff.federated_map(noisy_residual, tff.federated_sum(rest)))
-    return state, tff.federated_zip(output)
-
-
-two_phases = process((), next_two_phases)
 
 
 # An aggregation of one's own that clips where it accumulates.

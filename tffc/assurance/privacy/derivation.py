@@ -11,6 +11,7 @@ from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
+from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
 from tffc.assurance.privacy.question import Neighbours
@@ -123,8 +124,10 @@ def derive(
       GraphError: a section is malformed.
       WireError: its message is malformed.
     """
-    first = first_values(initialize, program)
+    algebra = Algebra()
+    first = first_values(initialize, program, algebra)
     facts, quantities = known_state(program, first)
+    quantities.algebra.assumptions.update(algebra.assumptions)
     for path in withheld:
         _check_output(path, quantities.output)
     deriving = _Deriving(

@@ -185,7 +185,8 @@ def _instruction(data: bytes, place: Place) -> HloInstruction:
         tuple(_range(data, each) for each in fields.get("slices", ())),
         tuple(_range(data, each) for each in listed),
         tuple(
-            _signed(products.get(name, ())) for name in ("left", "right", "left_batch", "right_batch")
+            _signed(products.get(name, ()))
+            for name in ("left", "right", "left_batch", "right_batch")
         ),
         fields.get("direction", ""),
         fields.get("target", ""),

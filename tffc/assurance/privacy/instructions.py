@@ -152,9 +152,7 @@ def _real(function: Callable[..., Quantity], *opcodes: str) -> None:
 _real(Algebra.maximum, "maximum")
 _real(Algebra.minimum, "minimum")
 _real(Algebra.choice, "select")
-_real(
-    lambda algebra, low, value, high: algebra.minimum(algebra.maximum(value, low), high), "clamp"
-)
+_real(lambda algebra, low, value, high: algebra.minimum(algebra.maximum(value, low), high), "clamp")
 
 ARITHMETIC: dict[str, Callable[..., Quantity]] = {
     "add": Algebra.add,
@@ -185,9 +183,7 @@ def _arithmetic(use: InstructionUse) -> Result:
     if opcode == "add":
         # A sum over clients may be one of integers.
         return dataclasses.replace(result, bounds=ANY, branches=None)
-    return use.algebra.unknown(
-        use.inputs, opcode, shape=common_shape(*use.inputs), is_integer=True
-    )
+    return use.algebra.unknown(use.inputs, opcode, shape=common_shape(*use.inputs), is_integer=True)
 
 
 def _sum_with_other_noise(use: InstructionUse) -> Quantity | None:
@@ -486,5 +482,3 @@ def _dot(use: InstructionUse) -> Result:
     if sorted(left) != list(range(len(first.shape))):
         return None
     return use.algebra.power_sum(first, 2)
-
-

@@ -77,9 +77,7 @@ def arrays(values: Iterable[Value]) -> list[Quantity]:
 class ModuleWalk:
     """The evaluation of one module; `arguments` are all that it is given."""
 
-    def __init__(
-        self, algebra: Algebra, module: HloModule, arguments: Sequence[Quantity]
-    ) -> None:
+    def __init__(self, algebra: Algebra, module: HloModule, arguments: Sequence[Quantity]) -> None:
         self.algebra = algebra
         self._module = module
         self._arguments = list(arguments)

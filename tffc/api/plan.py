@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
 from tffc.runtime.engines.buffered import run_buffered
 from tffc.runtime.engines.buffering import Buffering
@@ -16,7 +17,8 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, run_rounds
 from tffc.runtime.engines.sampling import ALL, Sampling
 from tffc.runtime.engines.state import State
-from tffc.runtime.runs.run_identity import Timing
+from tffc.runtime.runs.privacy_record import PrivacyRecord
+from tffc.runtime.runs.run_identity import RunIdentity, Timing
 from tffc.support.errors import LanguageValueError
 
 
@@ -27,6 +29,7 @@ class RunPlan:
     Rounds of `process` run on `engine` with the clients of `source`, a sample of them in each
     round. The state is evaluated as `evaluation` says.  With `skip_bad_clients`, clients whose data
     cannot be read are left out; a round that would aggregate fewer than `least_clients` is refused.
+    `privacy` is the budget that the rounds have, with what was shown of them.
     """
 
     process: Process
@@ -36,6 +39,7 @@ class RunPlan:
     evaluation: Evaluation | None = None
     skip_bad_clients: bool = False
     least_clients: int = 0
+    privacy: PrivacyRecord | None = None
 
     @property
     def buffering(self) -> Buffering | None:
@@ -47,6 +51,18 @@ class RunPlan:
         """How rounds are buffered and simulated; None if they are not."""
         text = self.engine.delays and self.engine.delays.text
         return Timing(self.buffering, text) if self.buffering or text else None
+
+    def identity(self, source: SourceIdentity) -> RunIdentity:
+        """Return the identity of the run, whose source has this one."""
+        return RunIdentity.of(
+            self.process,
+            self.sampling,
+            source,
+            skip_bad_clients=self.skip_bad_clients,
+            groups=self.engine.groups,
+            timing=self.timing,
+            privacy=self.privacy,
+        )
 
     def check(self) -> None:
         """Check that rounds may be buffered as they are to be, and that nothing keeps clients from

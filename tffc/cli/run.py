@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 from tffc.api.plan import RunPlan, evaluation_of
+from tffc.api.privacy_budget import PrivacyBudget, record_of
+from tffc.assurance.privacy.ledger import BudgetSpentError
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.cli.interrupts import check_uninterrupted, exit_code, no_substitutes, tell_interrupted
@@ -85,6 +87,10 @@ def run(
     require_proof: bool,
     demands: pathlib.Path | None,
     allow_effects: frozenset[str],
+    privacy_budget: float | None,
+    privacy_delta: float,
+    neighbours: str,
+    not_released: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Run rounds, print the output of each, and save what the options ask for."""
@@ -93,6 +99,7 @@ def run(
         clients_per_round, sampling_rate, seed, is_timed=timed, skips_groups=skip_bad_groups
     )
     _check_evaluation(evaluate, evaluate_data, every)
+    budget = _budget(privacy_budget, privacy_delta, neighbours, not_released)
     buffering = _buffering(buffer, in_flight, max_age)
     if groups is None:
         refuse_without_effect("there are no groups: add --groups N", "skip_bad_groups")
@@ -153,18 +160,20 @@ def run(
         least_clients=least_clients,
     )
     plan.check()
+    if budget is not None:
+        step("deriving the privacy")
+        resumed = saving.out if saving.resume else None
+        privacy = record_of(budget, plan, first_state=saving.first_state, resumed=resumed)
+        plan = dataclasses.replace(plan, privacy=privacy)
     outputs = RunOutputs(runnables[""].name, process, evaluation and evaluation.output_type, saving)
     with _telling_how_it_ended(outputs, kind):
-        state, sampling = outputs.begin(
-            source,
-            sampling,
-            skip_bad_clients=skip_bad_clients,
-            groups=plan.engine.groups,
-            timing=plan.timing,
-        )
+        state, sampling = outputs.begin(plan)
         plan = dataclasses.replace(plan, sampling=sampling)
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
-        _run(plan, state, rounds, outputs, explain_speed=explain_speed)
+        most = outputs.most_rounds(rounds)
+        _run(plan, state, most, outputs, explain_speed=explain_speed)
+        if most < rounds:
+            outputs.refuse_more()
 
 
 def _run(
@@ -208,6 +217,11 @@ def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Generator[
         say(outputs.what_is_kept())
         raise
     except OutputError as error:
+        error.notes += (outputs.what_is_kept(),)
+        raise
+    except BudgetSpentError as error:
+        outputs.ending = "stopped"
+        outputs.abandon()
         error.notes += (outputs.what_is_kept(),)
         raise
     except TffcError as error:
@@ -300,6 +314,16 @@ def _sampling(
             "takes clients with it that were drawn"
         )
     return Sampling.of(count, rate, seed)
+
+
+def _budget(
+    epsilon: float | None, delta: float, neighbours: str, withheld: tuple[str, ...]
+) -> PrivacyBudget | None:
+    """Return the budget of privacy; check that no option is without effect."""
+    if epsilon is None:
+        refuse_without_effect("add --privacy-budget", "privacy_delta", "neighbours", "not_released")
+        return None
+    return PrivacyBudget(epsilon, delta, neighbours, withheld)
 
 
 def _check_evaluation(evaluate: str | None, evaluate_data: str | None, every: int | None) -> None:

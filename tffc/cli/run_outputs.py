@@ -12,14 +12,14 @@ from typing import Any
 
 import click
 
+from tffc.api.plan import RunPlan
+from tffc.assurance.privacy.ledger import Ledger, privacy_of_run, with_spending
 from tffc.cli.command_line import command_line
 from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow
 from tffc.language.type_parts import leaves
 from tffc.language.types import Type
 from tffc.runtime.data.identity import source_identity
-from tffc.runtime.data.source import CheckedSource
-from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.process import Process
@@ -36,7 +36,7 @@ from tffc.runtime.runs.plot import plot
 from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import RunFolder
-from tffc.runtime.runs.run_identity import RunIdentity, Timing
+from tffc.runtime.runs.run_identity import RunIdentity
 from tffc.runtime.tracking.kind import Ending, RunFacts, TrackerKind
 from tffc.runtime.tracking.table import TENSORBOARD, TRACKERS
 from tffc.runtime.tracking.tracking import Tracking, parameters
@@ -160,19 +160,12 @@ class RunOutputs:
         self._name = name
         self._command = CommandRecord.of_now(name, command_line())
         self._identity: RunIdentity | None = None
+        self._has_budget = False
         self._rows: list[MetricsRow] = []
         self._observed: list[Observed] = []
 
-    def begin(
-        self,
-        source: CheckedSource,
-        sampling: Sampling,
-        *,
-        skip_bad_clients: bool,
-        groups: ClientGroups | None = None,
-        timing: Timing | None = None,
-    ) -> tuple[State, Sampling]:
-        """Lock the folder of the run, and return the state to continue from, and the sampling: with
+    def begin(self, plan: RunPlan) -> tuple[State, Sampling]:
+        """Lock the folder of a run, and return the state to continue from, and the sampling: with
         the secret seed of the run that goes on.
 
         Raises:
@@ -180,17 +173,12 @@ class RunOutputs:
           TffcError: the first state cannot be made.
         """
         state = origin = None
+        sampling = plan.sampling
         if self._first is not None:
             state, origin = self._first.state, self._first.origin
+        self._has_budget = plan.privacy is not None
         if self._folder is not None or self._keeps_identity:
-            self._identity = RunIdentity.of(
-                self.process,
-                sampling,
-                source_identity(source),
-                skip_bad_clients=skip_bad_clients,
-                groups=groups,
-                timing=timing,
-            )
+            self._identity = plan.identity(source_identity(plan.source))
         if self._folder is not None and self._identity is not None:
             state = self._folder.begin(
                 self._identity,
@@ -286,31 +274,69 @@ class RunOutputs:
     def draw(self) -> None:
         """Draw the metrics of all known rounds, and write the report."""
         if self._options.plot is not None:
-            rows = self._rows if self._folder is None else self._folder.rows()
-            _write(self._options.plot, plot(rows))
+            _write(self._options.plot, plot(self._known_rows()))
         if self._options.report is not None and self._identity is not None:
             _write(self._options.report, self._report())
 
     def _report(self) -> str:
+        return report_page(with_spending(self._content()))
+
+    def _content(self) -> RunReport:
         if self._folder is not None:
-            return report_page(read_report(self._folder.path))
+            return read_report(self._folder.path)
         assert self._identity is not None
         origin = self._first and self._first.origin
         rows, observed = self._rows, self._observed
-        return report_page(
-            RunReport.in_memory(self._name, self._identity, rows, observed, self._command, origin)
+        return RunReport.in_memory(
+            self._name, self._identity, rows, observed, self._command, origin
         )
+
+    def most_rounds(self, wanted: int) -> int:
+        """Return how many of the `wanted` rounds the budget of the run has, once it has begun.
+
+        Raises:
+          BudgetSpentError: none, though some are wanted.
+        """
+        ledger = self._ledger()
+        if ledger is None or not wanted:
+            return wanted
+        rows = self._known_rows()
+        most = ledger.most_rounds(rows, wanted)
+        if not most:
+            raise ledger.refusal(rows, self.finished + 1)
+        return most
+
+    def refuse_more(self) -> None:
+        """Refuse the round after the last one, for which the budget of the run is too small.
+
+        Raises:
+          BudgetSpentError: always.
+        """
+        ledger = self._ledger()
+        assert ledger is not None
+        raise ledger.refusal(self._known_rows(), self.finished + 1)
+
+    def _ledger(self) -> Ledger | None:
+        identity = self._identity
+        if identity is None or identity.privacy is None:
+            return None
+        return Ledger(identity.privacy, identity)
+
+    def _known_rows(self) -> list[MetricsRow]:
+        return self._rows if self._folder is None else self._folder.rows()
 
     @property
     def _keeps_identity(self) -> bool:
         """Whether something beside the folder of the run needs to know what is run."""
-        return self._options.report is not None or bool(self._tracking)
+        return self._options.report is not None or bool(self._tracking) or self._has_budget
 
     def end_of_run(self) -> Iterator[str]:
         """Yield lines about the end of a run: whether rounds were left, and where the state is."""
         if self.finished == self._begun_at:
             done = f"{self.finished} rounds are finished"
             yield f"nothing to do: {done}, and --rounds asks for no more"
+        if self._has_budget and self._identity is not None:
+            yield f"privacy: {privacy_of_run(self._content())}"
         keeps_states = self.process.client_state_type is not None
         if keeps_states and self._folder is None and self._last is not None:
             yield "the states of the clients were not kept; --out DIR keeps them"

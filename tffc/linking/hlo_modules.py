@@ -55,6 +55,7 @@ DOT = schema(
     left_batch=(3, Kind.INTEGERS),
     right_batch=(4, Kind.INTEGERS),
 )
+OF_DOT = "left", "right", "left_batch", "right_batch"
 
 ELEMENTS = {
     1: (DType.BOOL, 2, "?"),
@@ -103,8 +104,8 @@ class HloInstruction:
 
     A constant has its value as `literal`, if that can be told.  `slices` are begin, end and step of
     each dimension, `padding` what is added before, behind and between its elements, and `dot` the
-    dimensions of a product of arrays: those that are added up and those that stay, for both.  A `custom-call` calls the
-    function `target`.
+    dimensions of a product of arrays: those that are added up and those that stay, for both.  A
+    `custom-call` calls the function `target`.
     """
 
     number: int
@@ -170,7 +171,9 @@ def _computation(data: bytes, fields: dict[str, Any]) -> HloComputation:
 def _instruction(data: bytes, place: Place) -> HloInstruction:
     fields = read_message(data, place, INSTRUCTION)
     padding, dot = fields.get("padding"), fields.get("dot")
-    listed = [] if padding is None else read_message(data, padding, PADDING).get("dimensions", [])
+    listed: list[Place] = (
+        [] if padding is None else read_message(data, padding, PADDING).get("dimensions", [])
+    )
     products = {} if dot is None else read_message(data, dot, DOT)
     return HloInstruction(
         fields.get("number", 0),
@@ -207,7 +210,7 @@ def _shape(data: bytes, place: Place, *, is_inner: bool = False) -> HloShape:
     fields = read_message(data, place, SHAPE)
     element = fields.get("element", 0)
     if element == TUPLE:
-        inner = [] if is_inner else fields.get("elements", [])
+        inner: list[Place] = [] if is_inner else fields.get("elements", [])
         shapes = tuple(_shape(data, each, is_inner=True) for each in inner)
         return HloShape(elements=shapes, is_tuple=True)
     sizes = _signed(fields.get("dimensions", ()))
@@ -247,7 +250,7 @@ def _is_in_rows(data: bytes, place: Place) -> bool:
 
 
 def packed_literal(values: list[int], code: str) -> bytes:
-    """Return elements of a literal that are encoded as varints as bytes, in a format of `struct`."""
+    """Return elements of a literal, which are encoded as varints, in a format of `struct`."""
     bits = 8 * struct.calcsize(f"<{code}")
     if code in "iq":
         values = [signed(value & (1 << bits) - 1, bits) for value in values]

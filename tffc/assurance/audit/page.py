@@ -45,8 +45,8 @@ UNPROVED = (
 NO_POLICY = "This page describes the program. Nothing says what would be allowed."
 LIMITS = (
     "What a value may depend on holds for every argument: it may name more than the value depends"
-    " on, never less. Times, and which clients take part, are not covered. A random draw by"
-    " itself is no claim of differential privacy."
+    " on, never less. Times, and which clients take part, are not covered. A random draw is no"
+    " claim of differential privacy."
 )
 
 NOT_SHOWN = "No differential privacy is claimed, because it does not follow from the program."
@@ -350,7 +350,7 @@ def _privacy(privacy: Plain | None) -> Iterator[str]:
         yield _mechanism(number, mechanism)
     yield from map(_bound, privacy["bounds"])
     yield from _releases(privacy["releases"])
-    yield "<h3>This rests on</h3><ul class='listed'>"
+    yield '<h3>This rests on</h3><ul class="rules">'
     yield from (f"<li>{_text(assumption)}</li>" for assumption in privacy["rests_on"])
     yield "</ul></section>"
 

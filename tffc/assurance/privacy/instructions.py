@@ -15,7 +15,7 @@ import numpy as np
 
 from tffc.assurance.privacy import bounds
 from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import ANY, ZERO
+from tffc.assurance.privacy.bounds import ZERO
 from tffc.assurance.privacy.quantities import Exposure, Quantity, Shape, union
 from tffc.assurance.privacy.shapes import common_shape
 from tffc.language.dtypes import DType
@@ -68,12 +68,17 @@ class InstructionUse(NamedTuple):
     def are_real(self) -> bool:
         """Tell whether the result and all operands have real numbers or truth values."""
         kinds = [self.kind, *(shape.element for shape in self.shapes)]
-        return all(kind is not None and kind.kind not in ("complex", "str") for kind in kinds)
+        return all(kind is not None and _is_real(kind) for kind in kinds)
 
     def are_floating(self) -> bool:
         """Tell whether the result and all operands have floating-point numbers."""
         kinds = [self.kind, *(shape.element for shape in self.shapes)]
-        return all(kind is not None and kind.is_floating for kind in kinds)
+        return all(kind is not None and kind.is_floating and _is_real(kind) for kind in kinds)
+
+
+def _is_real(kind: DType) -> bool:
+    """Tell whether numbers of a type are nearly real numbers, integers or truth values."""
+    return kind.size >= 4 if kind.is_floating else kind.is_integer or kind is DType.BOOL
 
 
 Result: TypeAlias = "Quantity | None"
@@ -98,38 +103,38 @@ def _rule(*opcodes: str) -> Callable[[Rule], Rule]:
 # Operations on each element.
 
 
-def _each(use: InstructionUse, function: Callable[..., Result]) -> Result:
-    """Return a function of each element of the inputs, with numbers in place of arrays that repeat
-    them; the result repeats a number if all inputs do."""
+def _each(use: InstructionUse, function: Callable[..., Result], count: int) -> Result:
+    """Return a function of each element of so many inputs, with numbers in place of arrays that
+    repeat them; the result repeats a number if all inputs do."""
+    if len(use.inputs) != count:
+        return None
     numbers = [use.walk.number(value) for value in use.inputs]
-    pairs = list(zip(numbers, use.inputs, strict=True))
-    if any(number is not None for number in numbers):
-        inputs = [value if number is None else number for number, value in pairs]
-        result = function(use.algebra, *inputs)
-        shape = common_shape(*use.inputs)
-        is_number = all(value.is_scalar for value in inputs)
-        if result is None or not is_number or shape is None:
-            return result
-        return use.walk.repeat(result, shape)
-    return function(use.algebra, *use.inputs)
+    pairs = zip(numbers, use.inputs, strict=True)
+    result = function(
+        use.algebra, *(value if number is None else number for number, value in pairs)
+    )
+    shape = common_shape(*use.inputs)
+    if result is None or not result.is_scalar or not shape:
+        return result
+    return use.walk.repeat(result, shape)
 
 
-def _floating(function: Callable[..., Quantity], *opcodes: str) -> None:
+def _floating(count: int, function: Callable[..., Quantity], *opcodes: str) -> None:
     """Enter instructions that are a function of each element, of floating-point numbers."""
 
     @_rule(*opcodes)
     def rule(use: InstructionUse) -> Result:
-        return _each(use, function) if use.are_floating() else None
+        return _each(use, function, count) if use.are_floating() else None
 
 
-_floating(Algebra.divide, "divide")
-_floating(Algebra.root, "sqrt")
-_floating(lambda algebra, value: algebra.reciprocal(algebra.root(value)), "rsqrt")
-_floating(Algebra.exponential, "exponential")
-_floating(Algebra.logarithm, "log")
-_floating(lambda algebra, value: algebra.logarithm(value, 1.0), "log-plus-one")
-_floating(Algebra.absolute, "abs")
-_floating(Algebra.sign, "sign")
+_floating(2, Algebra.divide, "divide")
+_floating(1, Algebra.root, "sqrt")
+_floating(1, lambda algebra, value: algebra.reciprocal(algebra.root(value)), "rsqrt")
+_floating(1, Algebra.exponential, "exponential")
+_floating(1, Algebra.logarithm, "log")
+_floating(1, lambda algebra, value: algebra.logarithm(value, 1.0), "log-plus-one")
+_floating(1, Algebra.absolute, "abs")
+_floating(1, Algebra.sign, "sign")
 
 
 @_rule("tanh", "logistic", "cosine", "sine", "erf")
@@ -141,55 +146,68 @@ def _within_one(use: InstructionUse) -> Result:
     return use.algebra.unknown(use.inputs, opcode, shape=use.inputs[0].shape, limits=limits)
 
 
-def _real(function: Callable[..., Quantity], *opcodes: str) -> None:
+def _real(count: int, function: Callable[..., Quantity], *opcodes: str) -> None:
     """Enter instructions that are a function of each element, of real numbers of any type."""
 
     @_rule(*opcodes)
     def rule(use: InstructionUse) -> Result:
-        return _each(use, function) if use.are_real() else None
+        return _each(use, function, count) if use.are_real() else None
 
 
-_real(Algebra.maximum, "maximum")
-_real(Algebra.minimum, "minimum")
-_real(Algebra.choice, "select")
-_real(lambda algebra, low, value, high: algebra.minimum(algebra.maximum(value, low), high), "clamp")
+_real(2, Algebra.maximum, "maximum")
+_real(2, Algebra.minimum, "minimum")
+_real(3, Algebra.choice, "select")
+_real(
+    3,
+    lambda algebra, low, value, high: algebra.minimum(algebra.maximum(value, low), high),
+    "clamp",
+)
 
-ARITHMETIC: dict[str, Callable[..., Quantity]] = {
-    "add": Algebra.add,
-    "subtract": Algebra.subtract,
-    "multiply": Algebra.multiply,
-    "negate": Algebra.negative,
+ARITHMETIC: dict[str, tuple[int, Callable[..., Quantity]]] = {
+    "add": (2, Algebra.add),
+    "subtract": (2, Algebra.subtract),
+    "multiply": (2, Algebra.multiply),
+    "negate": (1, Algebra.negative),
 }
 
 
 @_rule(*ARITHMETIC)
 def _arithmetic(use: InstructionUse) -> Result:
-    """Arithmetic of real numbers, which is that of integers where nothing overflows."""
-    if not use.are_real() or use.kind is DType.BOOL:
+    """Arithmetic of real numbers, which is that of integers where these fit their type."""
+    if not use.are_real() or use.kind is None or use.kind is DType.BOOL:
         return None
     opcode = use.instruction.opcode
-    if opcode in ("add", "subtract"):
-        drawn = _sum_with_other_noise(use)
-        if drawn is not None:
-            return drawn
-    result = _each(use, ARITHMETIC[opcode])
-    is_followed = any(value.sums or value.noise or value.signal for value in use.inputs)
-    if result is None or is_followed or use.kind is None or use.kind.is_floating:
+    count, function = ARITHMETIC[opcode]
+    other = _sum_with_other_noise(use) if opcode in ("add", "subtract") else None
+    result = other or _each(use, function, count)
+    if result is None or use.kind.is_floating:
         return result
-    low, high = result.bounds.interval
-    whole = np.iinfo(use.kind.dtype)
-    if whole.min <= low and high <= whole.max:
-        return result
-    if opcode == "add":
-        # A sum over clients may be one of integers.
-        return dataclasses.replace(result, bounds=ANY, branches=None)
-    return use.algebra.unknown(use.inputs, opcode, shape=common_shape(*use.inputs), is_integer=True)
+    limits = np.iinfo(use.kind.dtype)
+    return _wrapped(use, result, float(limits.min), float(limits.max))
+
+
+def _wrapped(use: InstructionUse, value: Quantity, low: float, high: float) -> Quantity:
+    """Return integers as a type holds them, which are others if it is too small for them."""
+    least, most = value.bounds.interval
+    if low <= least and most <= high:
+        return value
+    if any(each.sums or each.noise or each.signal for each in use.inputs):
+        return value  # Sums over clients, and their noise, are assumed to fit.
+    limits = bounds.between(low, high)
+    key = "wrapped", use.instruction.opcode
+    wrapped = use.algebra.unknown(
+        use.inputs, *key, shape=value.shape, limits=limits, is_integer=True
+    )
+    return dataclasses.replace(wrapped, addends=value.addends)
 
 
 def _sum_with_other_noise(use: InstructionUse) -> Quantity | None:
     """Return a sum over clients with numbers that depend on a random draw and are not known to be
     noise; None for all others."""
-    for sums, other in (use.inputs, use.inputs[::-1]):
+    if len(use.inputs) != 2:
+        return None
+    first, second = (use.walk.number(value) or value for value in use.inputs)
+    for sums, other in ((first, second), (second, first)):
         if not sums.sums or other.noise is not None or other.sums:
             continue
         if not other.provenance.draws or other.provenance.is_of_client:
@@ -220,7 +238,7 @@ def _power(use: InstructionUse) -> Result:
         -1.0: lambda algebra, value, _: algebra.reciprocal(value),
     }
     function = functions.get(float(np.ravel(exponent.content)[0]))
-    return None if function is None else _each(use, function)
+    return None if function is None else _each(use, function, 2)
 
 
 @_rule("compare")
@@ -229,16 +247,16 @@ def _compare(use: InstructionUse) -> Result:
         return None
     match use.instruction.direction:
         case "GT" | "GE":
-            return _each(use, Algebra.greater)
+            return _each(use, Algebra.greater, 2)
         case "LT" | "LE":
-            return _each(use, lambda algebra, first, second: algebra.greater(second, first))
+            return _each(use, lambda algebra, first, second: algebra.greater(second, first), 2)
         case _:
             return _truth(use)
 
 
 @_rule("not")
 def _not(use: InstructionUse) -> Result:
-    return _each(use, Algebra.negation) if use.kind is DType.BOOL else None
+    return _each(use, Algebra.negation, 1) if use.kind is DType.BOOL else None
 
 
 @_rule("and", "or", "is-finite")
@@ -250,9 +268,10 @@ def _truth(use: InstructionUse) -> Result:
     def truth(algebra: Algebra, *values: Quantity) -> Quantity:
         shape = common_shape(*values)
         limits = bounds.between(0.0, 1.0)
-        return algebra.unknown(values, *key, shape=shape, limits=limits, is_integer=True)
+        result = algebra.unknown(values, *key, shape=shape, limits=limits, is_integer=True)
+        return dataclasses.replace(result, is_finiteness=key[0] == "is-finite")
 
-    return _each(use, truth)
+    return _each(use, truth, 1 if key[0] == "is-finite" else 2)
 
 
 @_rule("convert")
@@ -262,26 +281,21 @@ def _convert(use: InstructionUse) -> Result:
     kind, source = use.kind, use.shapes[0].element
     if kind is None or source is None:
         return None
-    if kind is source:
-        return use.inputs[0]
+    is_wider = source is DType.BOOL or (source.kind == kind.kind and kind.size >= source.size)
     if kind.is_floating:
-        return _each(use, _as_floating)
-    if not kind.is_integer:
-        return None
-    is_wider = source.kind == kind.kind and kind.size >= source.size
-    if source is DType.BOOL or is_wider:
-        return use.inputs[0]
-    if source.is_floating:
-        # A negative number becomes none in a type without signs.
-        if kind.kind == "uint" and not use.inputs[0].bounds.is_nonnegative:
-            return None
-        return _each(use, Algebra.truncated)
-    return None
+        return _each(use, lambda algebra, value: _converted(value, kind), 1)
+    if kind.is_integer and (source is kind or is_wider):
+        return _each(use, lambda algebra, value: _converted(value, kind), 1)
+    if kind.is_integer and source.is_floating:
+        limits = float(np.iinfo(kind.dtype).min), float(np.iinfo(kind.dtype).max)
+        return _each(use, lambda algebra, value: algebra.truncated(value, *limits), 1)
+    return use.inputs[0] if kind is source else None
 
 
-def _as_floating(algebra: Algebra, value: Quantity) -> Quantity:
-    content = None if value.content is None else value.content.astype(np.float64)
-    return dataclasses.replace(value, is_integer=False, content=content)
+def _converted(value: Quantity, kind: DType) -> Quantity:
+    """Return numbers in a type that holds them."""
+    content = None if value.content is None else value.content.astype(kind.dtype)
+    return dataclasses.replace(value, is_integer=kind.is_integer, content=content)
 
 
 # The same elements at other places, and parts of them.
@@ -312,8 +326,17 @@ def _moved(use: InstructionUse, shape: Shape, *key: object) -> Result:
     if number is not None:
         return use.walk.repeat(number, shape)
     moved = use.algebra.same(value, shape)
-    term = use.algebra.term("moved", value.term, shape, *key)
-    moved = dataclasses.replace(moved, term=term, elements=value.base, content=None)
+    moved = dataclasses.replace(
+        moved,
+        term=use.algebra.term("moved", value.term, shape, *key),
+        elements=value.base,
+        parts=(),
+        comparison=None,
+        negates=None,
+        branches=None,
+        addends=None,
+        content=None,
+    )
     return _if_whole(moved, value)
 
 
@@ -360,8 +383,11 @@ def _concatenate(use: InstructionUse) -> Result:
 
 @_rule("slice")
 def _slice(use: InstructionUse) -> Result:
-    slices, value = use.instruction.slices, use.inputs[0]
-    if value.shape is None or len(slices) != len(value.shape) or len(use.inputs) != 1:
+    slices = use.instruction.slices
+    if len(use.inputs) != 1:
+        return None
+    value = use.inputs[0]
+    if value.shape is None or len(slices) != len(value.shape):
         return None
     for (start, limit, step), length in zip(slices, value.shape, strict=True):
         if not (0 <= start <= limit <= length and step >= 1):
@@ -459,16 +485,14 @@ def _reduce(use: InstructionUse) -> Result:
 
 
 def _total(use: InstructionUse, value: Quantity, start: Quantity, shape: Shape) -> Result:
-    if start.bounds.exact != ZERO:
+    """Return the sum of all elements, and of a start that has to be zero."""
+    if start.bounds.exact != ZERO or value.is_integer:
         return None
     number = use.walk.number(value)
-    total = use.algebra.total(value if number is None else number, shape)
-    if number is not None:
-        size = use.algebra.constant(float(value.size or 0))
-        total = use.algebra.multiply(number, size) if not number.is_integer else total
-    if value.is_integer:
-        return use.algebra.unknown([value], "total", shape=shape, is_integer=True)
-    return total
+    if number is None:
+        return use.algebra.total(value, shape)
+    times = use.algebra.constant(float(value.size or 0))
+    return use.algebra.same(use.algebra.multiply(number, times), shape)
 
 
 @_rule("dot")

@@ -1,7 +1,7 @@
 """What XLA modules compute, as far as privacy can be shown of it: sections of JAX and PyTorch.
 
-A module is read as HLO.  Its StableHLO, which runs where there is one, is not: that both compute
-the same is an assumption of what is shown.
+A module is read as HLO.  Where a section has StableHLO too, that is what runs, and that both
+compute the same is an assumption of what is shown.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ DRAWS = frozenset({"rng", "rng-get-and-update-state"})
 """The instructions that draw from a generator outside of the module, whose seed is not told."""
 
 
+SAME_MODULES = "the HLO and the StableHLO of each JAX or PyTorch computation compute the same"
+"""What is assumed of sections that have both: the HLO is looked at, and the StableHLO runs."""
+
+
 def results_of_module(
     section: Compiled, arguments: Sequence[Quantity], algebra: Algebra
 ) -> list[Quantity]:
@@ -46,6 +50,8 @@ def results_of_module(
     assert isinstance(type, FunctionType)
     content = read_xla(section.payload)
     module = read_hlo(content.hlo_module)
+    if content.stablehlo:
+        algebra.assumptions[SAME_MODULES] = None
     given = in_order(bound_places(content.parameter, type.parameter), list(arguments))
     walk = ModuleWalk(algebra, module, given)
     whole = walk.results()
@@ -286,7 +292,7 @@ class ModuleWalk:
 
     def _choice(self, condition: Quantity, first: Value, second: Value) -> Value:
         if isinstance(first, Quantity) and isinstance(second, Quantity):
-            return self.algebra.choice(condition, first, second)
+            return self.algebra.branch(condition, first, second)
         if isinstance(first, Quantity) or isinstance(second, Quantity):
             return self.algebra.unknown([condition, *arrays([first, second])])
         if len(first) != len(second):

@@ -25,7 +25,8 @@ def report_command(folder: pathlib.Path, out: str | None) -> None:
       tffc report build/run-of-digits -o digits.html
       tffc report build/run-of-digits > digits.html
     """
+    from tffc.assurance.privacy.ledger import with_spending
     from tffc.runtime.runs.report import read_report
     from tffc.runtime.runs.report_page import report_page
 
-    write_text(report_page(read_report(folder)), out)
+    write_text(report_page(with_spending(read_report(folder))), out)

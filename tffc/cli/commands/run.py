@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from tffc.assurance.privacy.sensitivity import NEIGHBOURS
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     consent_option,
@@ -190,6 +191,34 @@ from tffc.runtime.tracking.table import TRACKERS
     default=0,
     type=click.IntRange(0),
     help="Refuse rounds, groups and evaluations that would aggregate fewer clients.",
+)
+@click.option(
+    "--privacy-budget",
+    metavar="EPSILON",
+    type=click.FloatRange(0, min_open=True),
+    help="Show the differential privacy of a round first, and end before the round after which all "
+    "rounds together would have a larger ε; see docs/running.md.",
+)
+@click.option(
+    "--privacy-delta",
+    metavar="D",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="With --privacy-budget: the δ of the budget.",
+)
+@click.option(
+    "--neighbours",
+    type=Choice(tuple(NEIGHBOURS)),
+    default="add-or-remove",
+    show_default=True,
+    help="With --privacy-budget: what is hidden of one client.",
+)
+@click.option(
+    "--not-released",
+    metavar="PATH",
+    multiple=True,
+    help="With --privacy-budget: this output is seen by nobody but who runs the rounds.",
 )
 @click.option(
     "--show-clients",

@@ -33,13 +33,14 @@ LONGEST_METRICS = 2**31
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunReport:
     """A named run: its record, the rows of its finished rounds, and the observations and commands
-    there are."""
+    there are.  `privacy` is what its rounds say of clients together, if that is known."""
 
     name: str
     record: RunRecord
     rows: Sequence[MetricsRow]
     observed: Mapping[int, Observed]
     commands: Sequence[CommandRecord] = ()
+    privacy: str | None = None
 
     @classmethod
     def in_memory(

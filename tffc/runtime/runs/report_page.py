@@ -335,6 +335,7 @@ def _identity(report: RunReport) -> list[str]:
         **_bad_data(identity),
         **_groups(identity),
         **({} if identity.timing is None else {"time": _text(str(identity.timing))}),
+        **_privacy(report),
         "data": _text(
             (
                 _place(identity)
@@ -371,6 +372,15 @@ def _groups(identity: RunIdentity) -> dict[str, str]:
         return {}
     lost = "is left out" if identity.groups.skip_bad else "fails its round"
     return {"groups of clients": f"{identity.groups.count:,}", "a group that fails": lost}
+
+
+def _privacy(report: RunReport) -> dict[str, str]:
+    """Return what the rounds have spent of the budget of privacy, if there is one."""
+    budget = report.record.identity.privacy
+    spent = {} if report.privacy is None else {"privacy": _text(report.privacy, LONGEST_LINE)}
+    if budget is None:
+        return spent
+    return {**spent, "privacy budget": _text(f"ε = {budget.epsilon:g} at δ = {budget.delta:g}")}
 
 
 def _origin(report: RunReport) -> dict[str, str]:

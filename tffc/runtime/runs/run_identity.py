@@ -15,6 +15,7 @@ from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.sampling import Sampling
+from tffc.runtime.runs.privacy_record import PRIVACY, PrivacyRecord
 
 GROUPS = "groups"
 """The key of the groups in the record of a run."""
@@ -24,6 +25,9 @@ TIMING = "timing"
 
 POISSON = "poisson"
 """The key of the rate, and of the secret seed, in the record of a run that samples by a rate."""
+
+
+NO_BUDGET = "no privacy budget"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ class Timing:
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunIdentity:
     """The form, the SHA-256 of each program of the bundle, the sampling, the source, the groups of
-    each round's clients, if there are any, and how rounds are buffered and simulated, if they are.
-    """
+    each round's clients, if there are any, how rounds are buffered and simulated, if they are, and
+    the budget of privacy, if there is one."""
 
     form: str
     programs: Mapping[str, str]
@@ -68,6 +72,7 @@ class RunIdentity:
     source: SourceIdentity
     groups: ClientGroups | None = None
     timing: Timing | None = None
+    privacy: PrivacyRecord | None = None
 
     @classmethod
     def of(
@@ -79,10 +84,11 @@ class RunIdentity:
         skip_bad_clients: bool,
         groups: ClientGroups | None = None,
         timing: Timing | None = None,
+        privacy: PrivacyRecord | None = None,
     ) -> RunIdentity:
         """Return the identity of a run of a process."""
         form, digests = process.bundle.form, process.digests
-        return cls(form, digests, sampling, skip_bad_clients, source, groups, timing)
+        return cls(form, digests, sampling, skip_bad_clients, source, groups, timing, privacy)
 
     def as_json(self) -> dict[str, Any]:
         """Return the identity as a JSON object, without the source."""
@@ -93,6 +99,7 @@ class RunIdentity:
             "skip_bad_clients": self.skip_bad_clients,
             **({} if self.groups is None else {GROUPS: dataclasses.asdict(self.groups)}),
             **({} if self.timing is None else {TIMING: self.timing.as_json()}),
+            **({} if self.privacy is None else {PRIVACY: self.privacy.as_json()}),
         }
 
 
@@ -132,6 +139,8 @@ def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:
     if begun.timing != now.timing:
         nothing = "no buffer and no delays"
         yield f"it has {begun.timing or nothing}, and here {now.timing or nothing}"
+    if begun.privacy != now.privacy:
+        yield f"it has {begun.privacy or NO_BUDGET}, and here {now.privacy or NO_BUDGET}"
 
 
 def _groups(identity: RunIdentity) -> str:

@@ -18,6 +18,7 @@ from tffc.runtime.data.identity import SourceIdentity, file_digest
 from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.sampling import is_rate
 from tffc.runtime.runs.metrics_file import Extent
+from tffc.runtime.runs.privacy_record import PRIVACY, PrivacyRecord, is_privacy
 from tffc.runtime.runs.run_identity import (
     GROUPS,
     POISSON,
@@ -145,6 +146,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         SourceIdentity(**source),
         ClientGroups(**record[GROUPS]) if GROUPS in record else None,
         timing=Timing.from_json(record[TIMING]) if TIMING in record else None,
+        privacy=PrivacyRecord.from_json(record[PRIVACY]) if PRIVACY in record else None,
     )
     metrics = Extent(record["metrics"]["bytes"], record["metrics"]["sha256"])
     state = record["state"] and record["state"]["sha256"]
@@ -356,6 +358,7 @@ _MAY_BE: _Shapes = {
             "delays": lambda value: value is None or is_text(value),
         },
     ),
+    PRIVACY: is_privacy,
 }
 """What not every run has."""
 

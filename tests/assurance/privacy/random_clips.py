@@ -16,7 +16,7 @@ SIZE = 4
 KIND = np.float64
 """Double precision, so that what is seen is not the rounding."""
 
-STEPS = 6
+STEPS = 10
 CONSTANTS = (0.0, 0.5, 1.0, 2.0, -1.0, 3.0, 1e-6)
 
 

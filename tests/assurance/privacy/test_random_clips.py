@@ -103,6 +103,12 @@ def check(seed: int, neighbours: Neighbours) -> frozenset[int]:
     return frozenset(changes)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_some_clips(seed: int) -> None:
+    check(seed, Neighbours.ADD_OR_REMOVE)
+
+
+@pytest.mark.slow
 @given(st.integers(0, 2**31 - 1), st.sampled_from([Neighbours.ADD_OR_REMOVE, Neighbours.REPLACE]))
 def test_random_clips(seed: int, neighbours: Neighbours) -> None:
     check(seed, neighbours)

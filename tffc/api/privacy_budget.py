@@ -82,9 +82,8 @@ def record_of(
     before: _Before = _Before() if begun_privacy is None else _Before.resumed(begun_privacy)
     if first_state is not None:
         before = _Before.of(first_state, budget, plan.process)
-    identity = plan.identity(SourceIdentity("", {}, plan.source.clients, {}))
     privacy = _shown(budget, plan, is_from_first=before.is_from_first)
-    reasons = [*_steps(privacy), *obstacles(identity, NEIGHBOURS[budget.neighbours])]
+    reasons = [*_steps(privacy), *obstacles(_identity(plan), NEIGHBOURS[budget.neighbours])]
     reasons += _number_of_clients(plan, privacy)
     if plan.engine.shows_clients:
         reasons.append("what clients' code shows is no part of what is counted")
@@ -163,9 +162,14 @@ class _Before:
         return cls(report=report)
 
 
-def ledger_of(identity: RunIdentity) -> Ledger | None:
-    """Return the ledger of a run with an identity; None if it has no budget."""
-    return None if identity.privacy is None else Ledger(identity.privacy, identity)
+def ledger_of(plan: RunPlan) -> Ledger | None:
+    """Return the ledger of a run; None if it has no budget."""
+    return None if plan.privacy is None else Ledger(plan.privacy, _identity(plan))
+
+
+def _identity(plan: RunPlan) -> RunIdentity:
+    """Return the identity of a run, as far as it counts here: what is in its data does not."""
+    return plan.identity(SourceIdentity("", {}, plan.source.clients, {}))
 
 
 def _shown(budget: PrivacyBudget, plan: RunPlan, *, is_from_first: bool) -> Privacy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import re
 import sys
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
@@ -21,6 +23,8 @@ from tffc.runtime.data.arrays import Field, extent
 from tffc.runtime.data.tensor_files import NamedTensor
 from tffc.runtime.engines.state import About
 from tffc.runtime.runs.kept import KeptFile, is_run, open_kept, open_round
+from tffc.runtime.runs.report import read_report
+from tffc.runtime.runs.run_record import read_record
 from tffc.support.errors import DataError, abridge
 from tffc.support.near import did_you_mean_by
 from tffc.support.printable import counted, printable
@@ -63,14 +67,22 @@ def show(
     is_whole: bool,
     format: str | None,
     out: pathlib.Path | None,
+    bundle: pathlib.Path | None,
+    delta: float,
 ) -> None:
     """Show the content of a file or a run's folder, or write it to a file."""
     if names:
         refuse_without_effect("parts that are named are shown whole, and no others", "is_whole")
+    if bundle is None:
+        refuse_without_effect("add --privacy", "delta")
     format = _format(format, out)
+    if names or is_whole or format is not None:
+        refuse_without_effect("tensors alone are shown", "bundle")
     files = _files(source)
     if format is None:
-        show_lines(_lines(files, names, is_whole=is_whole))
+        lines = _lines(files, names, is_whole=is_whole)
+        is_overview = not names and not is_whole
+        show_lines(itertools.chain(lines, _privacy(source, bundle, delta) if is_overview else ()))
         return
     parts = _chosen(files, names)
     content = _write(format, _read(parts), files)
@@ -106,6 +118,37 @@ def _files(source: str) -> list[ShownFile]:
     if round is not None and is_run(pathlib.Path(round["folder"])):
         return _run_files(pathlib.Path(round["folder"]), int(round["number"]))
     return [_file(open_kept(path), str(path), "")]
+
+
+def _privacy(source: str, bundle: pathlib.Path | None, delta: float) -> Iterator[str]:
+    """Yield a line about the privacy of a run, if it has a budget or its bundle is given."""
+    round = ROUND.fullmatch(source)
+    folder = pathlib.Path(
+        source if round is None or is_run(pathlib.Path(source)) else round["folder"]
+    )
+    if not is_run(folder):
+        if bundle is not None:
+            raise click.UsageError(
+                f"'--privacy' has no effect: {source} is not the folder of a run"
+            )
+        return
+    record = read_record(folder)
+    has_budget = record is not None and record.identity.privacy is not None
+    if bundle is None and not has_budget:
+        return
+    # Imported late, because they take long to load.
+    from tffc.api.privacy_budget import privacy_by_bundle
+    from tffc.assurance.privacy.ledger import privacy_of_run
+
+    report = read_report(folder)
+    if bundle is None:
+        yield f"privacy: {privacy_of_run(report)}"
+    elif has_budget:
+        raise click.UsageError(
+            "'--privacy' has no effect: the run has a budget, and is shown with it"
+        )
+    else:
+        yield f"privacy: {privacy_by_bundle(report, read_bundle(bundle), delta)}"
 
 
 def _run_files(folder: pathlib.Path, number: int | None) -> list[ShownFile]:

@@ -9,6 +9,7 @@ from tffc.graphs.operations.effects import is_deterministic
 from tffc.graphs.operations.hlo import foreign_calls, instructions
 from tffc.graphs.reading import check_graph, read_graph
 from tffc.language.wire import read_xla
+from tffc.linking.hlo_modules import read_hlo
 from tffc.support.errors import TffcError
 
 
@@ -22,6 +23,7 @@ def read_module(data: bytes) -> bool:
     """Read the instructions of a module, and what it calls."""
     list(instructions(data))
     foreign_calls(data, data)
+    read_hlo(data)
     return True
 
 

@@ -197,6 +197,8 @@ class Algebra(Tensors):
         return self.multiply(first, inverse)
 
     def square(self, value: Quantity) -> Quantity:
+        if value.power_of is not None and value.power_of[1] == 1 and not value.elements:
+            return self.square(value.power_of[0])
         squared = self.elementwise("square", bounds.square, value)
         squared = dataclasses.replace(squared, power_of=(value, 2))
         return self._as_norm(squared)
@@ -321,8 +323,10 @@ class Algebra(Tensors):
         if (not condition.is_scalar and condition.size != 1) or result.shape is None:
             return result
         multiples = [value for value in (first, second) if value.bounds.exact != ZERO]
-        if any(v.is_scalar or v.parts or v.shape != result.shape for v in multiples):
+        if any(v.parts or v.shape != result.shape for v in multiples):
             return result
+        if any(v.is_scalar and v.bounds.magnitude for v in multiples):
+            return result  # Numbers of which something is known are factors themselves.
         bases = {value.base for value in multiples}
         one, zero = self.constant(1.0), self.constant(0.0)
         factors = [(v.factor or one) if v in multiples else zero for v in (first, second)]

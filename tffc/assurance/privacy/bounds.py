@@ -236,10 +236,13 @@ def negative(value: Bounds) -> Bounds:
 
 
 def add(first: Bounds, second: Bounds) -> Bounds:
-    return bounded(
-        [b for a in first.above for c in second.above for b in _sum(a, c)],
-        [b for a in first.below for c in second.below for b in _sum(a, c)],
-    )
+    above = [b for a in first.above for c in second.above for b in _sum(a, c)]
+    below = [b for a in first.below for c in second.below for b in _sum(a, c)]
+    for value, other in ((first, second), (second, first)):
+        # What is added to a number that is not negative is not above the sum.
+        above.extend(value.above if other.is_nonpositive else ())
+        below.extend(value.below if other.is_nonnegative else ())
+    return bounded(above, below)
 
 
 def subtract(first: Bounds, second: Bounds) -> Bounds:

@@ -380,6 +380,7 @@ class _Deriving:
             "as precision-based attacks do"
         )
         yield "random numbers are independent and cannot be predicted"
+        yield from self._algebra.assumptions
         if self._withheld:
             yield f"nobody else sees {', '.join(self._withheld)}"
         if self._audit.may_be_buffered:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.modules import results_of_module
 from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.sections import results_of_graph, shape_of, shaped
 from tffc.language.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
@@ -91,8 +92,7 @@ class QuantityEvaluator:
         ]
         if section.kind == "tensorflow":
             return results_of_graph(section, typed, self.algebra)
-        results = leaves(section.type.result)
-        return [self.algebra.unknown(typed, shape=shape_of(leaf)) for leaf in results]
+        return results_of_module(section, typed, self.algebra)
 
     def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
         assert isinstance(operator.type, FunctionType)

@@ -19,6 +19,8 @@ class Registry:
         """Where the operations are, for people."""
         self.places: dict[int, str] = {}
         """The places of terms."""
+        self.assumptions: dict[str, None] = {}
+        """What the evaluation rests on, besides what holds of all programs."""
         self._sections: list[tuple[int, int | None]] = []
 
     # Draws of whole sections.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 from tffc.assurance.diff.outline.constants import Constant
@@ -18,7 +17,7 @@ from tffc.assurance.diff.outline.rows import (
 )
 from tffc.graphs.node import reached
 from tffc.graphs.proto.encoding import Kind, Place, read_fields, read_message, schema, signed
-from tffc.language.dtypes import DType
+from tffc.linking.hlo_modules import ELEMENTS, SHAPE, TUPLE, packed_literal
 from tffc.support.errors import WireError, reader
 
 MODULE = schema(computations=(3, Kind.MESSAGES), entry=(6, Kind.INTEGER))
@@ -49,32 +48,6 @@ ignored."""
 
 EMPTY = b"\0"
 """An empty message or string."""
-
-SHAPE = schema(
-    element=(2, Kind.INTEGER), dimensions=(3, Kind.INTEGERS), elements=(4, Kind.MESSAGES)
-)
-
-ELEMENTS = {
-    1: (DType.BOOL, 2, "?"),
-    2: (DType.INT8, 15, ""),
-    3: (DType.INT16, 17, ""),
-    4: (DType.INT32, 4, "i"),
-    5: (DType.INT64, 5, "q"),
-    6: (DType.UINT8, 3, ""),
-    7: (DType.UINT16, 16, ""),
-    8: (DType.UINT32, 6, "I"),
-    9: (DType.UINT64, 7, "Q"),
-    10: (DType.FLOAT16, 11, ""),
-    11: (DType.FLOAT32, 8, ""),
-    12: (DType.FLOAT64, 9, ""),
-    15: (DType.COMPLEX64, 12, ""),
-    16: (DType.BFLOAT16, 13, ""),
-    18: (DType.COMPLEX128, 18, ""),
-}
-"""For each XLA element type: ours, the field of a literal with its elements, and their `struct`
-format if they are encoded as varints."""
-
-TUPLE = 13
 
 
 @reader("a module of HLO", WireError)
@@ -210,11 +183,4 @@ def _literal(data: bytes, place: Place) -> Constant:
         return Constant(dtype, sizes, b"")
     if isinstance(held, Place):
         return Constant(dtype, sizes, data[held.start : held.end])
-    return Constant(dtype, sizes, _packed(held, code))
-
-
-def _packed(values: list[int], code: str) -> bytes:
-    bits = 8 * struct.calcsize(f"<{code}")
-    if code in "iq":
-        values = [signed(value & (1 << bits) - 1, bits) for value in values]
-    return struct.pack(f"<{len(values)}{code}", *values)
+    return Constant(dtype, sizes, packed_literal(held, code))

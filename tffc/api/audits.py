@@ -17,7 +17,7 @@ from tffc.assurance.audit.bundles import (
 )
 from tffc.assurance.audit.policy_reading import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged, with_privacy
-from tffc.assurance.privacy.answer import PrivacyQuestion
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import form_for

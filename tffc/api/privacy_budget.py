@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from tffc.api.plan import RunPlan
 from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
-from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion, privacy_of_program
+from tffc.assurance.privacy.answer import Privacy, privacy_of_program
 from tffc.assurance.privacy.ledger import (
     Ledger,
     kept_mechanisms,
@@ -18,7 +18,8 @@ from tffc.assurance.privacy.ledger import (
     rounds_done,
     spent_sentence,
 )
-from tffc.assurance.privacy.sensitivity import NEIGHBOURS, Neighbours
+from tffc.assurance.privacy.neighbours import NEIGHBOURS, Neighbours
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.bundle.bundle import Bundle
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.process import Process

@@ -78,11 +78,14 @@ def show(
     format = _format(format, out)
     if names or is_whole or format is not None:
         refuse_without_effect("tensors alone are shown", "bundle")
+    folder = _run_of(source)
+    _check_bundle(source, folder)
     files = _files(source)
     if format is None:
         lines = _lines(files, names, is_whole=is_whole)
-        is_overview = not names and not is_whole
-        show_lines(itertools.chain(lines, _privacy(source, bundle, delta) if is_overview else ()))
+        if folder is not None and not names and not is_whole:
+            lines = itertools.chain(lines, _privacy(folder, bundle, delta))
+        show_lines(lines)
         return
     parts = _chosen(files, names)
     content = _write(format, _read(parts), files)
@@ -112,29 +115,25 @@ def _files(source: str) -> list[ShownFile]:
     Raises:
       DataError: there is no such file, or it cannot be read.
     """
+    path, folder = pathlib.Path(source), _run_of(source)
+    if folder is None:
+        return [_file(open_kept(path), str(path), "")]
+    return _run_files(folder, None if folder == path else int(source.rpartition(":")[2]))
+
+
+def _run_of(source: str) -> pathlib.Path | None:
+    """Return the folder of the run that the argument of the command names, if it names one."""
     path, round = pathlib.Path(source), ROUND.fullmatch(source)
     if is_run(path):
-        return _run_files(path, None)
+        return path
     if round is not None and is_run(pathlib.Path(round["folder"])):
-        return _run_files(pathlib.Path(round["folder"]), int(round["number"]))
-    return [_file(open_kept(path), str(path), "")]
+        return pathlib.Path(round["folder"])
+    return None
 
 
-def _privacy(source: str, bundle: pathlib.Path | None, delta: float) -> Iterator[str]:
+def _privacy(folder: pathlib.Path, bundle: pathlib.Path | None, delta: float) -> Iterator[str]:
     """Yield a line about the privacy of a run, if it has a budget or its bundle is given."""
-    round = ROUND.fullmatch(source)
-    folder = pathlib.Path(
-        source if round is None or is_run(pathlib.Path(source)) else round["folder"]
-    )
-    if not is_run(folder):
-        if bundle is not None:
-            raise click.UsageError(
-                f"'--privacy' has no effect: {source} is not the folder of a run"
-            )
-        return
-    record = read_record(folder)
-    has_budget = record is not None and record.identity.privacy is not None
-    if bundle is None and not has_budget:
+    if bundle is None and not _has_budget(folder):
         return
     # Imported late, because they take long to load.
     from tffc.api.privacy_budget import privacy_by_bundle
@@ -143,12 +142,21 @@ def _privacy(source: str, bundle: pathlib.Path | None, delta: float) -> Iterator
     report = read_report(folder)
     if bundle is None:
         yield f"privacy: {privacy_of_run(report)}"
-    elif has_budget:
-        raise click.UsageError(
-            "'--privacy' has no effect: the run has a budget, and is shown with it"
-        )
     else:
         yield f"privacy: {privacy_by_bundle(report, read_bundle(bundle), delta)}"
+
+
+def _check_bundle(source: str, folder: pathlib.Path | None) -> None:
+    """Check that the privacy of a run is to be shown by its bundle, and not by its record."""
+    if folder is None:
+        refuse_without_effect(f"{source} is not the folder of a run", "bundle")
+    elif _has_budget(folder):
+        refuse_without_effect("the run has a budget, and is shown with it", "bundle")
+
+
+def _has_budget(folder: pathlib.Path) -> bool:
+    record = read_record(folder)
+    return record is not None and record.identity.privacy is not None
 
 
 def _run_files(folder: pathlib.Path, number: int | None) -> list[ShownFile]:

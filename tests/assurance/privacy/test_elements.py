@@ -14,7 +14,7 @@ import pytest
 import tffc as tff
 from tests.assurance.privacy.derivations import derivation, round_by
 from tffc.assurance.privacy.accounting import Gaussian
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.neighbours import Neighbours
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 
 tf: Any = load_tensorflow()

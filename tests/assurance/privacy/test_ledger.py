@@ -16,6 +16,7 @@ from tffc.assurance.privacy.accounting import (
     Cohorts,
     Gaussian,
     Laplacian,
+    NoBoundError,
     Skellam,
     Stretch,
     least_spending,
@@ -31,7 +32,7 @@ from tffc.assurance.privacy.ledger import (
     rounds_done,
     spent_sentence,
 )
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.neighbours import Neighbours
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.client_groups import ClientGroups
@@ -111,6 +112,18 @@ def test_without_a_bound_nothing_is_gained_for_all() -> None:
     spent = least_spending(stretches, DELTA, ADD)
     assert spent == spending_of_all(plain, DELTA, ADD)
     assert not spent.is_amplified
+
+
+def test_what_no_accountant_has_a_bound_for() -> None:
+    pytest.importorskip("dp_accounting")
+    stretches = [Stretch(3, ONE, FIXED), Stretch(2, ONE)]
+    assert refusal(NoBoundError, spending_of_all, stretches, DELTA, ADD) == (
+        "no accountant has a bound for Gaussian, noise multiplier 1 under 10 of 100 clients "
+        "without replacement, any clients in each round, without amplification by sampling, for a "
+        "client added or removed [E540]\n"
+        "  help: Poisson sampling has one for a client added or removed, and a fixed number of "
+        "clients for a client's data replaced, each for one kind of noise"
+    )
 
 
 def test_skellam_s_noise_is_added_up_without_amplification() -> None:

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias, cast
 from tffc.assurance.audit.patterns import Pattern
 from tffc.assurance.audit.policy import EFFECTS, OPERATORS, PROTECTIONS, RULES, Policy, Waiver
 from tffc.assurance.privacy.accounting import ANY_COHORTS, CohortKind, Cohorts
-from tffc.assurance.privacy.answer import PrivacyQuestion
-from tffc.assurance.privacy.sensitivity import NEIGHBOURS, Neighbours
+from tffc.assurance.privacy.neighbours import NEIGHBOURS, Neighbours
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.language.values.misfits import describe
 from tffc.support.errors import PolicyError, Span, reader
 from tffc.support.files.reading import read_named

@@ -9,8 +9,8 @@ import dataclasses
 import datetime
 import enum
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tffc.assurance.audit.audit import Audit, Depends
 from tffc.assurance.audit.cell import audit_cell
@@ -26,17 +26,14 @@ from tffc.assurance.audit.policy import (
 )
 from tffc.assurance.audit.text import report_text, violation_text
 from tffc.assurance.audit.tool import tool_digest
-from tffc.assurance.privacy.answer import (
-    Privacy,
-    PrivacyQuestion,
-    privacy_document,
-    privacy_lines,
-    privacy_of_program,
-)
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.language.nodes import Node
 from tffc.support.errors import Span
 from tffc.support.guards import is_dict, is_tuple
 from tffc.support.version import VERSION
+
+if TYPE_CHECKING:
+    from tffc.assurance.privacy.answer import Privacy
 
 Plain = dict[str, Any]
 """Data that JSON can hold."""
@@ -125,7 +122,11 @@ class Report:
         return f"<audit of {source_name(self.source)}: {self.sentence()}>"
 
     def __str__(self) -> str:
-        lines = () if self.privacy is None else privacy_lines(self.privacy)
+        lines: Iterable[str] = ()
+        if self.privacy is not None:
+            from tffc.assurance.privacy.answer import privacy_lines
+
+            lines = privacy_lines(self.privacy)
         return report_text(document(self), self.audit, report_place, lines)
 
     def _repr_html_(self) -> str:
@@ -151,6 +152,9 @@ def with_privacy(
     """
     if question is None:
         return report
+    # Imported late, as elsewhere: it imports NumPy, which only this question needs.
+    from tffc.assurance.privacy.answer import privacy_of_program
+
     audited = report.audit
     answer = privacy_of_program(program, audited.form, audited, initialize, question)
     return dataclasses.replace(report, privacy=answer)
@@ -204,9 +208,15 @@ def document(report: Report) -> Plain:
         },
         "policy": None if report.policy is None else _policy(report, report.policy),
         "audit": _audit(report.audit),
-        "privacy": None if report.privacy is None else privacy_document(report.privacy),
+        "privacy": None if report.privacy is None else _privacy(report.privacy),
         "violations": [_violation(violation) for violation in report.violations],
     }
+
+
+def _privacy(privacy: Privacy) -> Plain:
+    from tffc.assurance.privacy.answer import privacy_document
+
+    return privacy_document(privacy)
 
 
 def _audit(audit: Audit) -> Plain:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.neighbours import Neighbours
 from tffc.support.errors import LanguageValueError, MissingExtraError
 from tffc.support.extras import installation
 

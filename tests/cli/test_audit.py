@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Run
 from tffc.assurance.audit import policy as policies
 from tffc.assurance.audit import policy_reading
-from tffc.assurance.privacy.neighbours import NEIGHBOURS
+from tffc.assurance.privacy.question import NEIGHBOURS
 
 ROUND = """\
 import collections

@@ -18,8 +18,7 @@ from tffc.assurance.privacy.ledger import (
     rounds_done,
     spent_sentence,
 )
-from tffc.assurance.privacy.neighbours import NEIGHBOURS, Neighbours
-from tffc.assurance.privacy.question import PrivacyQuestion
+from tffc.assurance.privacy.question import NEIGHBOURS, Neighbours, PrivacyQuestion
 from tffc.backends.bundle.bundle import Bundle
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.process import Process

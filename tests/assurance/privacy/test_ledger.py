@@ -32,7 +32,7 @@ from tffc.assurance.privacy.ledger import (
     rounds_done,
     spent_sentence,
 )
-from tffc.assurance.privacy.neighbours import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.client_groups import ClientGroups

@@ -24,7 +24,7 @@ from tests.assurance.privacy.programs.rounds import SIZE, VECTOR
 from tffc.assurance.privacy.accounting import Laplacian
 from tffc.assurance.privacy.instructions import OTHER_NOISE
 from tffc.assurance.privacy.modules import SAME_MODULES
-from tffc.assurance.privacy.neighbours import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
 jnp: Any = pytest.importorskip("jax.numpy")
@@ -221,6 +221,34 @@ def test_one_number_is_no_noise_for_a_vector() -> None:
     rounds = noised(lambda: tf.random.normal([]), lambda t, z: t + 6.0 * z, by_minimum)
     (missing,) = derivation(rounds).missing
     assert "the noise has the shape []" in missing.reason
+
+
+def test_jax_computes_the_first_state() -> None:
+    """The clip and the noise multiplier are numbers that JAX puts into the state."""
+    first = tff.jax.computation(lambda: {"clip": jnp.float32(CLIP), "noise": jnp.float32(2.0)})
+    state = first.type_signature.result
+    draw = tff.tf_computation(normal_numbers)
+
+    @tff.federated_computation
+    def initialize() -> Any:
+        return tff.federated_eval(first, tff.SERVER)
+
+    @tff.jax.computation(state, VECTOR)
+    def contribute(state: Any, x: Any) -> Any:
+        return x * jnp.minimum(1.0, state["clip"] / jnp.linalg.norm(x))
+
+    @tff.jax.computation(state, VECTOR, VECTOR)
+    def finish(state: Any, total: Any, z: Any) -> Any:
+        return total + state["clip"] * state["noise"] * z
+
+    @tff.federated_computation(tff.types.at_server(state), tff.types.at_clients(VECTOR))
+    def next_sum(state: Any, values: Any) -> Any:
+        each = tff.federated_map(contribute, (tff.federated_broadcast(state), values))
+        noise = tff.federated_eval(draw, tff.SERVER)
+        return state, tff.federated_map(finish, (state, tff.federated_sum(each), noise))
+
+    rounds = tff.templates.IterativeProcess(initialize, next_sum)
+    assert math.isclose(multiplier(rounds), 2.0, rel_tol=1e-6)
 
 
 # Faults: none of these is private, or not as far as is known.

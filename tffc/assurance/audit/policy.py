@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from tffc.assurance.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Protection
 from tffc.assurance.audit.leaves import prefixes
 from tffc.assurance.audit.patterns import Aspect, Pattern
-from tffc.assurance.privacy.accounting import ANY_COHORTS
-from tffc.assurance.privacy.question import PrivacyQuestion
+from tffc.assurance.privacy.question import ANY_COHORTS, PrivacyQuestion
 from tffc.language.intrinsics import INTRINSICS
 from tffc.runtime.effects.consent import KINDS
 from tffc.support.errors import PolicyError, Span

@@ -9,7 +9,7 @@ import dataclasses
 import datetime
 import enum
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tffc.assurance.audit.audit import Audit, Depends
@@ -122,11 +122,7 @@ class Report:
         return f"<audit of {source_name(self.source)}: {self.sentence()}>"
 
     def __str__(self) -> str:
-        lines: Iterable[str] = ()
-        if self.privacy is not None:
-            from tffc.assurance.privacy.answer import privacy_lines
-
-            lines = privacy_lines(self.privacy)
+        lines = () if self.privacy is None else self.privacy.lines()
         return report_text(document(self), self.audit, report_place, lines)
 
     def _repr_html_(self) -> str:
@@ -152,10 +148,10 @@ def with_privacy(
     """
     if question is None:
         return report
-    # Imported late, as elsewhere: it imports NumPy, which only this question needs.
+    audited = report.audit
+    # Imported late: audits without a question need nothing of it.
     from tffc.assurance.privacy.answer import privacy_of_program
 
-    audited = report.audit
     answer = privacy_of_program(program, audited.form, audited, initialize, question)
     return dataclasses.replace(report, privacy=answer)
 
@@ -208,15 +204,9 @@ def document(report: Report) -> Plain:
         },
         "policy": None if report.policy is None else _policy(report, report.policy),
         "audit": _audit(report.audit),
-        "privacy": None if report.privacy is None else _privacy(report.privacy),
+        "privacy": None if report.privacy is None else report.privacy.document(),
         "violations": [_violation(violation) for violation in report.violations],
     }
-
-
-def _privacy(privacy: Privacy) -> Plain:
-    from tffc.assurance.privacy.answer import privacy_document
-
-    return privacy_document(privacy)
 
 
 def _audit(audit: Audit) -> Plain:

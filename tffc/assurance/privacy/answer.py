@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tffc.assurance.audit.audit import Audit
-from tffc.assurance.privacy.accounting import (
-    NoBoundError,
-    Spending,
-    spending,
-)
+from tffc.assurance.privacy.accounting import NoBoundError, Spending, spending
 from tffc.assurance.privacy.derivation import Derivation, Missing, derive, monomial_text
 from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.compiler import normalized
@@ -50,6 +46,14 @@ class Privacy:
             f"ε = {spent.epsilon:.6g} at δ = {spent.delta:g} for {rounds}, for "
             f"{self.derivation.neighbours.value}"
         )
+
+    def lines(self) -> Iterator[str]:
+        """Yield the answer as lines."""
+        return privacy_lines(self)
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer as plain data."""
+        return privacy_document(self)
 
 
 def privacy_of(

@@ -11,16 +11,12 @@ from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
+from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
+from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities, StateFacts
-from tffc.assurance.privacy.sensitivity import (
-    ContributionBound,
-    Neighbours,
-    NotShown,
-    Sensitivity,
-    sensitivity,
-)
+from tffc.assurance.privacy.sensitivity import ContributionBound, NotShown, Sensitivity, sensitivity
 from tffc.assurance.privacy.state import first_values, known_state
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
@@ -128,8 +124,10 @@ def derive(
       GraphError: a section is malformed.
       WireError: its message is malformed.
     """
-    first = first_values(initialize, program)
+    algebra = Algebra()
+    first = first_values(initialize, program, algebra)
     facts, quantities = known_state(program, first)
+    quantities.algebra.assumptions.update(algebra.assumptions)
     for path in withheld:
         _check_output(path, quantities.output)
     deriving = _Deriving(

@@ -28,7 +28,7 @@ OTHER_NOISE = (
 """Why noise hides nothing that an XLA module draws."""
 
 
-class ModuleWalk(Protocol):
+class ModuleEvaluation(Protocol):
     """The evaluation of a module, as rules use it."""
 
     algebra: Algebra
@@ -50,7 +50,7 @@ class ModuleWalk(Protocol):
 class InstructionUse(NamedTuple):
     """An instruction that is applied to arrays of declared shapes."""
 
-    walk: ModuleWalk
+    walk: ModuleEvaluation
     instruction: HloInstruction
     inputs: list[Quantity]
     shapes: list[HloShape]

@@ -22,7 +22,7 @@ from tffc.assurance.privacy.accounting import (
     Stretch,
     least_spending,
 )
-from tffc.assurance.privacy.neighbours import NEIGHBOURS, Neighbours
+from tffc.assurance.privacy.question import NEIGHBOURS, Neighbours
 from tffc.runtime.runs.kept_states import FEDERATIONS
 from tffc.runtime.runs.metrics import MetricsRow
 from tffc.runtime.runs.privacy_record import EarlierRounds, KeptMechanism, PrivacyRecord

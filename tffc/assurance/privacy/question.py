@@ -1,11 +1,53 @@
-"""The question how private a run of rounds is."""
+"""What is asked about privacy; asking loads nothing of what answers."""
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 
-from tffc.assurance.privacy.accounting import ANY_COHORTS, Cohorts
-from tffc.assurance.privacy.neighbours import Neighbours
+
+class Neighbours(enum.Enum):
+    """Which two sets of clients are told apart no better than ε and δ say."""
+
+    ADD_OR_REMOVE = "a client added or removed"
+    REPLACE = "a client's data replaced by any other"
+    ZERO_OUT = "a client's contributions replaced by zero"
+
+
+NEIGHBOURS = {each.name.lower().replace("_", "-"): each for each in Neighbours}
+"""The relations of neighbours, by their names in policies and options."""
+
+
+class CohortKind(enum.Enum):
+    """How the clients of a round are chosen."""
+
+    ALL = "all clients, or any"
+    POISSON = "each client by itself with a probability"
+    FIXED = "a fixed number without replacement"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cohorts:
+    """How the clients of rounds are chosen, by chances that nobody else knows.
+
+    `rate` is the probability of a client, for Poisson sampling; `size` of `population` clients take
+    part for a fixed number.
+    """
+
+    kind: CohortKind = CohortKind.ALL
+    rate: float = 1.0
+    size: int = 0
+    population: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is CohortKind.POISSON:
+            return f"Poisson sampling, each client with probability {self.rate:g}"
+        if self.kind is CohortKind.FIXED:
+            return f"{self.size} of {self.population} clients without replacement"
+        return "any clients in each round, without amplification by sampling"
+
+
+ANY_COHORTS = Cohorts()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

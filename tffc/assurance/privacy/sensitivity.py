@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ONE, ZERO, Bounds, Monomial, Unknown, multiply
-from tffc.assurance.privacy.neighbours import Neighbours
 from tffc.assurance.privacy.norms import Elements, Limit, limit_of, own_elements
 from tffc.assurance.privacy.quantities import Contribution, Mechanism, Quantity
+from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tffc.assurance.audit.programs import leaf_paths
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import SAME
+from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
 from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.rounds import RoundQuantities, StateFacts, evaluate
 from tffc.assurance.privacy.sections import results_of_graph
@@ -20,6 +21,7 @@ from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
 from tffc.language.type_parts import local_type
 from tffc.language.types import StructType
+from tffc.support.trampoline import run
 
 ROUNDING = 5e-7
 """By how much constants of 32 bits may change a ratio that is computed from them."""
@@ -28,7 +30,7 @@ MOST_PARTNERS = 8
 """The elements with which the ratio of one is tried."""
 
 
-def first_values(initialize: Node | None, program: StagedRound) -> dict[str, Any]:
+def first_values(initialize: Node | None, program: StagedRound, algebra: Algebra) -> dict[str, Any]:
     """Return the elements of the first state that are known without running anything, by path.
 
     Raises:
@@ -39,11 +41,17 @@ def first_values(initialize: Node | None, program: StagedRound) -> dict[str, Any
     label = parameter.names[0] or "state"
     if initialize is None:
         return {}
-    values = results_of_graph(compile_initialize(initialize), [], Algebra())
     paths = leaf_paths(local_type(parameter[0]), label)
-    if len(paths) != len(values):
-        return {}
-    return {p: v.content for p, v in zip(paths, values, strict=True) if v.content is not None}
+    # XLA modules that are linked into one graph are not looked into.
+    whole = results_of_graph(compile_initialize(initialize), [], algebra)
+    evaluator = QuantityEvaluator(algebra)
+    by_parts = flat(run(evaluator.apply(evaluator.value(initialize), None)))
+    known: dict[str, Any] = {}
+    for values in (by_parts, whole):
+        if len(paths) == len(values):
+            pairs = zip(paths, values, strict=True)
+            known.update((path, v.content) for path, v in pairs if v.content is not None)
+    return known
 
 
 def known_state(

@@ -12,8 +12,6 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tffc.graphs.proto.encoding import Kind, Place, read_message, schema, signed
 from tffc.language.dtypes import DType
 from tffc.support.errors import WireError, reader
@@ -233,6 +231,9 @@ def _literal(data: bytes, place: Place) -> Any:
     elements = packed_literal(held, code) if code else held
     if len(elements) != math.prod(shape.sizes) * shape.element.size:
         return None
+    # Imported late, because it takes long to load.
+    import numpy as np
+
     if shape.element is DType.BFLOAT16:
         wide = np.frombuffer(elements, "<u2").astype("<u4") << 16
         return wide.view("<f4").reshape(shape.sizes)

@@ -103,7 +103,8 @@ def initialize():
 @tff.federated_computation(tff.types.at_server(STATE), tff.types.at_clients(WORDS))
 def next_letters(kept, words):
     votes = tff.federated_map(vote, (tff.federated_broadcast(kept), words))
-    longest = tff.federated_map(keep, (kept, tff.federated_sum(votes)))
+    total = tff.federated_sum(votes)
+    longest = tff.federated_map(keep, (kept, total))
     return longest, longest
 
 

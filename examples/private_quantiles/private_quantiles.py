@@ -44,9 +44,8 @@ def shares(estimates, durations):
 
     def add(totals, batch):
         below = tf.cast(batch[:, tf.newaxis] <= estimates[tf.newaxis, :], tf.float32)
-        return totals[0] + tf.reduce_sum(below, axis=0), totals[1] + tf.cast(
-            tf.size(batch), tf.float32
-        )
+        size = tf.cast(tf.size(batch), tf.float32)
+        return totals[0] + tf.reduce_sum(below, axis=0), totals[1] + size
 
     below, total = durations.batch(BATCH_SIZE).reduce((tf.zeros([len(QUANTILES)]), 0.0), add)
     return below / tf.maximum(total, 1.0)

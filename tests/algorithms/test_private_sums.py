@@ -11,8 +11,7 @@ import pytest
 
 import tffc
 from tffc.assurance.privacy.accounting import Skellam
-from tffc.assurance.privacy.answer import PrivacyQuestion
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours, PrivacyQuestion
 from tffc.support.errors import LanguageTypeError, LanguageValueError
 
 VALUE = tffc.to_type(

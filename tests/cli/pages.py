@@ -51,6 +51,8 @@ PAGES = (
     "examples/kmeans.md",
     "examples/personalisation.md",
     "examples/private-averaging.md",
+    "examples/private-heavy-hitters.md",
+    "examples/private-quantiles.md",
     "examples/quantiles.md",
     "examples/scaffold.md",
     "explore.md",

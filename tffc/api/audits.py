@@ -15,9 +15,9 @@ from tffc.assurance.audit.bundles import (
     program_digests,
     read_for_audit,
 )
-from tffc.assurance.audit.policy_reading import PolicySource, policy_of
+from tffc.assurance.audit.policy_reading import PolicySource, PrivacySource, policy_of, question_of
 from tffc.assurance.audit.report import Report, judged, with_privacy
-from tffc.assurance.privacy.answer import PrivacyQuestion
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import form_for
@@ -32,28 +32,30 @@ def audit(
     *,
     policy: PolicySource | None = None,
     as_of: datetime.date | None = None,
-    privacy: PrivacyQuestion | None = None,
+    privacy: PrivacySource | None = None,
 ) -> Report:
     """Audit what leaves the clients of a round, and judge it by a policy if one is given.
 
     `source` is a program, or a bundle, which is audited as its program if its components are proved
     to compute it, and otherwise from its components.  `policy` is the path of a YAML file, or its
     content as a dictionary; `as_of` is the day as of which its exceptions hold, by default today.
-    With `privacy`, the report says which differential privacy is shown; a policy with `epsilon`
-    asks for that itself.
+    With `privacy`, the report says which differential privacy is shown: a dictionary like that of
+    `epsilon` in a policy, which may leave all out, as {"rounds": 100, "sampling-rate": 0.01}.  A
+    policy with `epsilon` asks for that itself.
 
     Raises:
       TffcError: the program cannot be read or compiled, or the policy is not one.
     """
     known = None if policy is None else policy_of(policy)
     asked = None if known is None else known.epsilon
-    if privacy is not None and asked not in (None, privacy):
+    question = None if privacy is None else question_of(privacy)
+    if question is not None and asked not in (None, question):
         raise LanguageValueError(
             "E706",
             "the policy asks for an ε of its own",
             help="leave privacy out, which a policy with epsilon does not need",
         )
-    report = _audited(source, form, privacy or asked)
+    report = _audited(source, form, question or asked)
     return report if known is None else judged(report, known, as_of)
 
 

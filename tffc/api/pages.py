@@ -15,7 +15,7 @@ from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.bundles import Reading, read_for_audit
 from tffc.assurance.audit.policy_reading import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged, source_name, with_privacy
-from tffc.assurance.privacy.answer import PrivacyQuestion
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.kinds import form_for

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from tffc.api.plan import RunPlan
 from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
-from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion, privacy_of_program
+from tffc.assurance.privacy.answer import Privacy, privacy_of_program
 from tffc.assurance.privacy.ledger import Ledger, kept_mechanisms, obstacles, rounds_done
-from tffc.assurance.privacy.sensitivity import NEIGHBOURS
+from tffc.assurance.privacy.question import NEIGHBOURS, PrivacyQuestion
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.process import Process
 from tffc.runtime.runs.privacy_record import EarlierRounds, PrivacyRecord

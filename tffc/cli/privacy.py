@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from tffc.assurance.privacy.accounting import CohortKind, Cohorts
-from tffc.assurance.privacy.answer import PrivacyQuestion
-from tffc.assurance.privacy.sensitivity import NEIGHBOURS
+from tffc.assurance.privacy.question import NEIGHBOURS, CohortKind, Cohorts, PrivacyQuestion
 from tffc.cli.options import refuse_without_effect, together
 
 NAMES = (

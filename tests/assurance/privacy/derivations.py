@@ -11,7 +11,7 @@ import tffc as tff
 from tffc.api.programs import round_of
 from tffc.assurance.audit.audit import audit_round
 from tffc.assurance.privacy.derivation import Derivation, derive
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.kinds import form_for, load_form
 from tffc.backends.forms.stages import assign_stages

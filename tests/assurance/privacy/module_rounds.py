@@ -13,7 +13,7 @@ import tffc as tff
 from tests.assurance.privacy.derivations import derivation
 from tests.assurance.privacy.programs.rounds import PAIR, VECTOR, process
 from tffc.assurance.privacy.accounting import Gaussian
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 
 CLIP = 3.0
 DEVIATION = 6.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import tffc as tff
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 
 tf: Any = load_tensorflow()

@@ -14,7 +14,7 @@ import pytest
 import tffc as tff
 from tests.assurance.privacy.derivations import derivation, round_by
 from tffc.assurance.privacy.accounting import Gaussian
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 
 tf: Any = load_tensorflow()
@@ -244,14 +244,14 @@ def aggregated(accumulate: Any, merge: Any) -> list[str]:
     data = tff.TensorType(np.float32, [4])
     contribute = tff.tf_computation(data)(lambda x: square(clipped(x)))
     zero = tff.tf_computation(lambda: tf.zeros([2, 2]))
-    functions = [tff.tf_computation(kind, kind)(each) for each in (accumulate, merge)]
+    add, join = (tff.tf_computation(kind, kind)(each) for each in (accumulate, merge))
     report = tff.tf_computation(kind)(lambda total: total)
     finish = tff.tf_computation(kind)(noisy)
 
     @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(data))
     def following(state: Any, values: Any) -> Any:
         each = tff.federated_map(contribute, values)
-        total = tff.federated_aggregate(each, zero(), *functions, report)
+        total = tff.federated_aggregate(each, zero(), add, join, report)
         return state, tff.federated_map(finish, total)
 
     @tff.federated_computation

@@ -9,9 +9,8 @@ import pytest
 import tffc
 from tests.assurance.privacy.programs import events
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian
-from tffc.assurance.privacy.answer import PrivacyQuestion
 from tffc.assurance.privacy.instructions import OTHER_NOISE
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours, PrivacyQuestion
 
 
 def joined(mechanisms: events.Mechanisms) -> dict[type, float]:

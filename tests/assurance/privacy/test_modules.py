@@ -24,7 +24,7 @@ from tests.assurance.privacy.programs.rounds import SIZE, VECTOR
 from tffc.assurance.privacy.accounting import Laplacian
 from tffc.assurance.privacy.instructions import OTHER_NOISE
 from tffc.assurance.privacy.modules import SAME_MODULES
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
 jnp: Any = pytest.importorskip("jax.numpy")

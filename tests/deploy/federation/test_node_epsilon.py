@@ -31,7 +31,9 @@ SHOWN = "epsilon: {at-most: 5, delta: 1e-6, rounds: 3}\n"
 
 def process_of(name: str) -> Process:
     process: Any = program(name)
-    return Process(compile_bundle(process.next.node, "mapreduce", initialize=process.initialize.node))
+    return Process(
+        compile_bundle(process.next.node, "mapreduce", initialize=process.initialize.node)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +111,7 @@ def test_without_a_memory_it_takes_no_part(process: Process, tmp_path: pathlib.P
     assert site.log == [
         "the node's policy has an epsilon for a number of rounds, and the node would forget how "
         "many there were [E766]\n"
-        "  help: give the node a folder of its own with --node-config 'memory=\"/path/to/folder\" "
+        '  help: give the node a folder of its own with --node-config \'memory="/path/to/folder" '
         "...'"
     ]
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tffc.assurance.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Protection
 from tffc.assurance.audit.leaves import prefixes
 from tffc.assurance.audit.patterns import Aspect, Pattern
-from tffc.assurance.privacy.accounting import ANY_COHORTS
-from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion
+from tffc.assurance.privacy.question import ANY_COHORTS, PrivacyQuestion
 from tffc.language.intrinsics import INTRINSICS
 from tffc.runtime.effects.consent import KINDS
 from tffc.support.errors import PolicyError, Span
 from tffc.support.near import did_you_mean
+
+if TYPE_CHECKING:
+    from tffc.assurance.privacy.answer import Privacy
 
 PROTECTIONS = {protection.name.lower(): protection for protection in Protection}
 """Protections by their names in a policy, strongest first."""

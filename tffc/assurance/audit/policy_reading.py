@@ -17,9 +17,13 @@ from typing import Any, TypeAlias, cast
 
 from tffc.assurance.audit.patterns import Pattern
 from tffc.assurance.audit.policy import EFFECTS, OPERATORS, PROTECTIONS, RULES, Policy, Waiver
-from tffc.assurance.privacy.accounting import ANY_COHORTS, CohortKind, Cohorts
-from tffc.assurance.privacy.answer import PrivacyQuestion
-from tffc.assurance.privacy.sensitivity import NEIGHBOURS, Neighbours
+from tffc.assurance.privacy.question import (
+    ANY_COHORTS,
+    NEIGHBOURS,
+    CohortKind,
+    Cohorts,
+    PrivacyQuestion,
+)
 from tffc.language.values.misfits import describe
 from tffc.support.errors import PolicyError, Span, reader
 from tffc.support.files.reading import read_named
@@ -49,6 +53,19 @@ def policy_of(source: PolicySource) -> Policy:
             "{'operators': ['federated_secure_sum']}",
         )
     return _Reader(None, None).policy(source)
+
+
+PrivacySource: TypeAlias = "PrivacyQuestion | Mapping[str, Any]"
+"""A question about privacy in Python: asked already, or as a policy has it under `epsilon`."""
+
+
+def question_of(source: PrivacySource) -> PrivacyQuestion:
+    """Return the question about privacy that a caller in Python asks.
+
+    Raises:
+      PolicyError: it is not one.
+    """
+    return source if isinstance(source, PrivacyQuestion) else _Reader(None, None).question(source)
 
 
 @reader("a policy", PolicyError)
@@ -214,6 +231,7 @@ class _Reader:
         return Waiver(is_optional=is_optional, span=self._span(path), **fields)
 
     def epsilon(self, value: object, path: KeyPath) -> PrivacyQuestion:
+        """Return the ε that a policy demands, which has to say for what."""
         fields = self._mapping("epsilon", value, EPSILON, path)
         missing = [key for key in ("at-most", "delta", "rounds") if key not in fields]
         if missing:
@@ -222,13 +240,21 @@ class _Reader:
                 path,
                 "write epsilon: {at-most: 2, delta: 1e-6, rounds: 1500}",
             )
+        return self._question(fields, path)
+
+    def question(self, value: object) -> PrivacyQuestion:
+        """Return what a caller in Python asks; whatever it leaves out is as it usually is."""
+        return self._question(self._mapping("privacy", value, EPSILON, ()), ())
+
+    def _question(self, fields: Mapping[str, Any], path: KeyPath) -> PrivacyQuestion:
+        usual = PrivacyQuestion()
         return PrivacyQuestion(
-            fields["rounds"],
-            fields["delta"],
+            fields.get("rounds", usual.rounds),
+            fields.get("delta", usual.delta),
             self._cohorts(fields, path),
-            fields.get("neighbours", Neighbours.ADD_OR_REMOVE),
-            fields.get("least-clients", 1),
-            fields["at-most"],
+            fields.get("neighbours", usual.neighbours),
+            fields.get("least-clients", usual.least_clients),
+            fields.get("at-most"),
             fields.get("not-released", ()),
         )
 

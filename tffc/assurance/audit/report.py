@@ -10,7 +10,7 @@ import datetime
 import enum
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.assurance.audit.audit import Audit, Depends
 from tffc.assurance.audit.cell import audit_cell
@@ -26,17 +26,14 @@ from tffc.assurance.audit.policy import (
 )
 from tffc.assurance.audit.text import report_text, violation_text
 from tffc.assurance.audit.tool import tool_digest
-from tffc.assurance.privacy.answer import (
-    Privacy,
-    PrivacyQuestion,
-    privacy_document,
-    privacy_lines,
-    privacy_of_program,
-)
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.language.nodes import Node
 from tffc.support.errors import Span
 from tffc.support.guards import is_dict, is_tuple
 from tffc.support.version import VERSION
+
+if TYPE_CHECKING:
+    from tffc.assurance.privacy.answer import Privacy
 
 Plain = dict[str, Any]
 """Data that JSON can hold."""
@@ -125,7 +122,7 @@ class Report:
         return f"<audit of {source_name(self.source)}: {self.sentence()}>"
 
     def __str__(self) -> str:
-        lines = () if self.privacy is None else privacy_lines(self.privacy)
+        lines = () if self.privacy is None else self.privacy.lines()
         return report_text(document(self), self.audit, report_place, lines)
 
     def _repr_html_(self) -> str:
@@ -152,6 +149,9 @@ def with_privacy(
     if question is None:
         return report
     audited = report.audit
+    # Imported late: audits without a question need nothing of it.
+    from tffc.assurance.privacy.answer import privacy_of_program
+
     answer = privacy_of_program(program, audited.form, audited, initialize, question)
     return dataclasses.replace(report, privacy=answer)
 
@@ -204,7 +204,7 @@ def document(report: Report) -> Plain:
         },
         "policy": None if report.policy is None else _policy(report, report.policy),
         "audit": _audit(report.audit),
-        "privacy": None if report.privacy is None else privacy_document(report.privacy),
+        "privacy": None if report.privacy is None else report.privacy.document(),
         "violations": [_violation(violation) for violation in report.violations],
     }
 

@@ -7,47 +7,14 @@ often as there are rounds.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import ANY_COHORTS, CohortKind, Cohorts, Neighbours
 from tffc.support.errors import LanguageValueError, MissingExtraError
 from tffc.support.extras import installation
-
-
-class CohortKind(enum.Enum):
-    """How the clients of a round are chosen."""
-
-    ALL = "all clients, or any"
-    POISSON = "each client by itself with a probability"
-    FIXED = "a fixed number without replacement"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Cohorts:
-    """How the clients of rounds are chosen, by chances that nobody else knows.
-
-    `rate` is the probability of a client, for Poisson sampling; `size` of `population` clients take
-    part for a fixed number.
-    """
-
-    kind: CohortKind = CohortKind.ALL
-    rate: float = 1.0
-    size: int = 0
-    population: int = 0
-
-    def __str__(self) -> str:
-        if self.kind is CohortKind.POISSON:
-            return f"Poisson sampling, each client with probability {self.rate:g}"
-        if self.kind is CohortKind.FIXED:
-            return f"{self.size} of {self.population} clients without replacement"
-        return "any clients in each round, without amplification by sampling"
-
-
-ANY_COHORTS = Cohorts()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

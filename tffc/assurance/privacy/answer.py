@@ -7,51 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from tffc.assurance.audit.audit import Audit
-from tffc.assurance.privacy.accounting import (
-    ANY_COHORTS,
-    Cohorts,
-    NoBoundError,
-    Spending,
-    spending,
-)
+from tffc.assurance.privacy.accounting import NoBoundError, Spending, spending
 from tffc.assurance.privacy.derivation import Derivation, Missing, derive, monomial_text
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.stages import StagedRound, assign_stages
 from tffc.language.nodes import Node
 
 NORMS = {0: "the magnitude of each element", 1: "the L1 norm", 2: "the L2 norm"}
 """The norms of bounds, described."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PrivacyQuestion:
-    """What is asked: the ε at `delta` of a number of rounds, with clients chosen by `cohorts`.
-
-    `at_most` is the ε that a policy allows, and `least_clients` a number of clients that every
-    round has at least.  Outputs at or below the paths `withheld` are seen by nobody else.
-    """
-
-    rounds: int = 1
-    delta: float = 1e-6
-    cohorts: Cohorts = ANY_COHORTS
-    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE
-    least_clients: int = 1
-    at_most: float | None = None
-    withheld: tuple[str, ...] = ()
-
-    def text(self) -> str:
-        """Return what is asked as text."""
-        most = "shown" if self.at_most is None else f"at most {self.at_most:g}"
-        text = (
-            f"{most} at δ = {self.delta:g} for {self.rounds:,} rounds, {self.cohorts}, for "
-            f"{self.neighbours.value}"
-        )
-        if self.least_clients > 1:
-            text += f", with at least {self.least_clients:,} clients in each round"
-        if self.withheld:
-            text += f", of all outputs but {', '.join(self.withheld)}"
-        return text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,6 +46,14 @@ class Privacy:
             f"ε = {spent.epsilon:.6g} at δ = {spent.delta:g} for {rounds}, for "
             f"{self.derivation.neighbours.value}"
         )
+
+    def lines(self) -> Iterator[str]:
+        """Yield the answer as lines."""
+        return privacy_lines(self)
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer as plain data."""
+        return privacy_document(self)
 
 
 def privacy_of(

@@ -14,14 +14,9 @@ from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
+from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities, StateFacts
-from tffc.assurance.privacy.sensitivity import (
-    ContributionBound,
-    Neighbours,
-    NotShown,
-    Sensitivity,
-    sensitivity,
-)
+from tffc.assurance.privacy.sensitivity import ContributionBound, NotShown, Sensitivity, sensitivity
 from tffc.assurance.privacy.state import first_values, known_state
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node

@@ -199,7 +199,7 @@ def _strided_slice(use: NodeUse) -> Outputs:
     }
     sizes = [sizes_of(limit) for limit in limits]
     key = ("slice", *sizes, *masks.values())
-    if any(size is None for size in sizes) or masks["ellipsis"] or masks["new_axis"]:
+    if any(size is None for size in sizes):
         terms = (limit.term for limit in limits)
         return [use.algebra.part_of(value, "slice", *masks.values(), *terms, shape=None)]
     if value.shape is None:
@@ -207,7 +207,11 @@ def _strided_slice(use: NodeUse) -> Outputs:
     index: list[Any] = []
     for axis, (begin, end, step) in enumerate(zip(*(s or () for s in sizes), strict=True)):
         bit = 1 << axis
-        if masks["shrink_axis"] & bit:
+        if masks["ellipsis"] & bit:
+            index.append(...)
+        elif masks["new_axis"] & bit:
+            index.append(np.newaxis)
+        elif masks["shrink_axis"] & bit:
             index.append(begin)
         else:
             first = None if masks["begin"] & bit else begin

@@ -7,7 +7,6 @@ sum, so that one number holds for all mechanisms of a kind together.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -17,19 +16,8 @@ from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ONE, ZERO, Bounds, Monomial, Unknown, multiply
 from tffc.assurance.privacy.norms import Elements, Limit, limit_of, own_elements
 from tffc.assurance.privacy.quantities import Contribution, Mechanism, Quantity
+from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS
-
-
-class Neighbours(enum.Enum):
-    """Which two sets of clients are told apart no better than ε and δ say."""
-
-    ADD_OR_REMOVE = "a client added or removed"
-    REPLACE = "a client's data replaced by any other"
-    ZERO_OUT = "a client's contributions replaced by zero"
-
-
-NEIGHBOURS = {each.name.lower().replace("_", "-"): each for each in Neighbours}
-"""The relations of neighbours, by their names in policies and options."""
 
 
 class NotShown(Exception):

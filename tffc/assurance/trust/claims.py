@@ -12,7 +12,8 @@ from tffc.assurance.audit.bundles import Reading, audit_bundle, read_for_audit
 from tffc.assurance.audit.policy import Policy, broken_rules, refused_by_policy
 from tffc.assurance.audit.report import Report, Verdict, document, judged
 from tffc.assurance.audit.tool import tool_digest
-from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion, privacy_of_program
+from tffc.assurance.privacy.answer import Privacy, privacy_of_program
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.assurance.proof.prove import VERSION as PROVER
 from tffc.assurance.trust.statements import Statement
 from tffc.assurance.trust.subjects import ClientsPart, clients_part

@@ -16,7 +16,7 @@ from tffc.assurance.audit.bundles import audit_bundle
 from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.audit.report import Report, Verdict, judged, with_privacy
 from tffc.assurance.audit.text import violation_text
-from tffc.assurance.privacy.answer import PrivacyQuestion
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.cli.collector import collector_paused

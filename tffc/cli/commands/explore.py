@@ -14,7 +14,7 @@ from tffc.api.pages import describe_bundle, describe_program, older_bundle
 from tffc.assurance.audit.policy import Policy
 from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.audit.report import Report, judged, source_name
-from tffc.assurance.privacy.answer import PrivacyQuestion
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.cli.breaking import unproved

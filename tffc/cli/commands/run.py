@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.assurance.privacy.sensitivity import NEIGHBOURS
+from tffc.assurance.privacy.question import NEIGHBOURS
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     consent_option,

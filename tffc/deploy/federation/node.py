@@ -24,7 +24,8 @@ from tffc.assurance.audit.policy import (
     without_sampling,
 )
 from tffc.assurance.audit.policy_reading import read_policy
-from tffc.assurance.privacy.answer import Privacy, PrivacyQuestion, privacy_of_program
+from tffc.assurance.privacy.answer import Privacy, privacy_of_program
+from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.assurance.trust.admission import admission_of, basis_of
 from tffc.assurance.trust.settings import read_settings
 from tffc.assurance.trust.subjects import clients_part

@@ -1,0 +1,58 @@
+"""What is known of tensors that were reshaped, cut, or reduced from datasets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tffc as tff
+from tests.assurance.privacy.derivations import derivation, round_by
+from tffc.assurance.privacy.accounting import Gaussian
+
+VECTORS = tff.SequenceType(tff.TensorType(np.float32, [4]))
+
+
+def with_noise(total: Any) -> Any:
+    return total + tf.random.normal(tf.shape(total), stddev=2.0)
+
+
+def multiplier(process: Any) -> float:
+    """Return the noise multiplier of a round."""
+    (part,) = derivation(process).parts
+    assert isinstance(part, Gaussian)
+    return part.multiplier
+
+
+def test_a_reduced_dataset_has_the_shape_that_tensorflow_checks() -> None:
+    def work(vectors: Any) -> Any:
+        return tf.clip_by_norm(vectors.reduce(tf.zeros([4]), tf.add), 0.5)
+
+    assert multiplier(round_by(work, with_noise, VECTORS)) == pytest.approx(4)
+
+
+def test_a_reduction_that_grows_has_no_known_size() -> None:
+    def work(vectors: Any) -> Any:
+        grown = vectors.reduce(tf.zeros([0]), lambda state, row: tf.concat([state, row[:1]], 0))
+        return tf.reduce_sum(tf.clip_by_value(grown, -1.0, 1.0))
+
+    (missing,) = derivation(round_by(work, with_noise, VECTORS)).missing
+    assert missing.step == "bound of each contribution"
+
+
+@pytest.mark.parametrize("cut", [np.s_[tf.newaxis, :], np.s_[..., tf.newaxis], np.s_[0:3, None]])
+def test_a_tensor_with_a_new_axis_has_a_norm(cut: Any) -> None:
+    def work(vector: Any) -> Any:
+        return tf.clip_by_norm(vector[cut], 0.5)
+
+    assert multiplier(round_by(work, with_noise)) == pytest.approx(4)
+
+
+def test_elements_that_are_spread_along_a_new_axis_count_as_often() -> None:
+    def work(vector: Any) -> Any:
+        spread = tf.clip_by_value(vector, -1.0, 1.0)[tf.newaxis, :] * tf.ones([5, 1])
+        return tf.reduce_sum(spread)
+
+    assert multiplier(round_by(work, with_noise)) == pytest.approx(2 / 20)

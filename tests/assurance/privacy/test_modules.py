@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -25,6 +28,7 @@ from tffc.assurance.privacy.accounting import Laplacian
 from tffc.assurance.privacy.instructions import OTHER_NOISE
 from tffc.assurance.privacy.modules import SAME_MODULES
 from tffc.assurance.privacy.question import Neighbours
+from tffc.language import wire
 
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
 jnp: Any = pytest.importorskip("jax.numpy")
@@ -466,3 +470,16 @@ def test_two_modules_of_a_section_are_assumed_to_be_the_same() -> None:
         lambda x: tf.clip_by_norm(x, CLIP), VECTOR, framework=tff.tf_computation
     )
     assert SAME_MODULES not in derivation(in_tensorflow).assumptions
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_for_it(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "round.pb"
+    path.write_bytes(wire.to_bytes(round_of(by_minimum).next.node))
+    code = (
+        "import sys, tffc; report = tffc.audit(sys.argv[1], privacy={'delta': 1e-6});"
+        "print(report.privacy.derivation.is_shown, {'jax', 'tensorflow', 'torch'} & {*sys.modules})"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "True set()\n"

@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tffc.assurance.audit import policy as policies
+from tffc.assurance.audit import policy_reading
+from tffc.assurance.privacy.question import NEIGHBOURS
 
 ROUND = """\
 import collections
@@ -389,13 +391,17 @@ def test_the_schema_has_what_a_policy_has() -> None:
     path = pathlib.Path(policies.__file__).with_name("policy.schema.json")
     schema = json.loads(path.read_text(encoding="utf-8"))
     fields = schema["properties"]
-    assert list(fields) == list(policies.FIELDS)
+    assert list(fields) == list(policy_reading.FIELDS)
     assert fields["protection"]["enum"] == list(policies.PROTECTIONS)
     exception = fields["exceptions"]["items"]
-    assert list(exception["properties"]) == list(policies.EXCEPTION)
-    assert exception["required"] == policies.REQUIRED
+    assert list(exception["properties"]) == list(policy_reading.EXCEPTION)
+    assert exception["required"] == policy_reading.REQUIRED
     assert sorted(fields["operators"]["items"]["enum"]) == sorted(policies.OPERATORS)
     pattern = fields["never-leave"]["items"]["anyOf"][1]
-    assert list(pattern["properties"]) == list(policies.PATTERN)
-    assert exception["properties"]["rule"]["enum"] == list(policies.RULES)
+    assert list(pattern["properties"]) == list(policy_reading.PATTERN)
+    assert exception["properties"]["rule"]["enum"] == list(policy_reading.WAIVED)
+    epsilon = fields["epsilon"]["properties"]
+    assert list(epsilon) == list(policy_reading.EPSILON)
+    assert epsilon["neighbours"]["enum"] == list(NEIGHBOURS)
+    assert schema["$defs"]["decimal"]["pattern"] == f"^{policy_reading.DECIMAL.pattern}$"
     assert schema["$defs"]["kinds"]["items"]["enum"] == list(policies.EFFECTS)

@@ -41,6 +41,8 @@ REPLAY = "opt --reproduce x.txt"
 NO_CHECKS = "has no effect: a reproducer has its own checks, and is not written again"
 TRAINED = "export r.py:count --state s.npz --to"
 NO_ARGUMENT = "has no effect: the program takes no argument"
+NOT_ASKED = "has no effect: add --privacy"
+NO_BUDGET = "has no effect: add --privacy-budget"
 ONE_A_CALL = "has no effect: each call computes one client: add --batching N"
 NO_TIMES = "'--timing-format' has no effect: add --time-passes"
 
@@ -72,6 +74,23 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "max_size": ALWAYS,
         "out": ALWAYS,
         "policy": ALWAYS,
+        "privacy": {
+            "audit r.py --privacy --policy epsilon.yaml": "'--privacy' has no effect: the policy "
+            "asks for an ε of its own"
+        },
+        "initialize": {
+            "audit r.py --initialize i.pb": "'--initialize' has no effect: add --privacy"
+        },
+        "rounds": {"audit r.py --rounds 2": f"'--rounds' {NOT_ASKED}"},
+        "delta": {"audit r.py --delta 0.1": f"'--delta' {NOT_ASKED}"},
+        "sampling_rate": {"audit r.py --sampling-rate 0.1": f"'--sampling-rate' {NOT_ASKED}"},
+        "clients_per_round": {
+            "audit r.py --clients-per-round 2": f"'--clients-per-round' {NOT_ASKED}"
+        },
+        "clients": {"audit r.py --clients 3": f"'--clients' {NOT_ASKED}"},
+        "neighbours": {"audit r.py --neighbours replace": f"'--neighbours' {NOT_ASKED}"},
+        "least_clients": {"audit r.py --least-clients 2": f"'--least-clients' {NOT_ASKED}"},
+        "not_released": {"audit r.py --not-released output": f"'--not-released' {NOT_ASKED}"},
     },
     "check": {
         "tff_source": ALWAYS,
@@ -268,6 +287,10 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "plot": ALWAYS,
         "report": ALWAYS,
         "require_proof": ALWAYS,
+        "privacy_budget": ALWAYS,
+        "privacy_delta": {f"{RUN} --privacy-delta 0.1": f"'--privacy-delta' {NO_BUDGET}"},
+        "neighbours": {f"{RUN} --neighbours replace": f"'--neighbours' {NO_BUDGET}"},
+        "not_released": {f"{RUN} --not-released output": f"'--not-released' {NO_BUDGET}"},
         "resume": {f"{RUN} --resume": "--resume needs --out DIR, the run folder"},
         "rounds": ALWAYS,
         "secure_sums": {
@@ -354,6 +377,12 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         },
         "names": ALWAYS,
         "out": ALWAYS,
+        "bundle": {
+            "show r --privacy b --all": "'--privacy' has no effect: tensors alone are shown",
+            "show r --privacy b --to csv": "'--privacy' has no effect: tensors alone are shown",
+            "show s.npz --privacy b": "'--privacy' has no effect: s.npz is not the folder of a run",
+        },
+        "delta": {"show s.npz --delta 0.1": "'--delta' has no effect: add --privacy"},
     },
     "trace": {"tff_source": ALWAYS, "max_size": ALWAYS, "out": ALWAYS},
     "verify": {
@@ -413,11 +442,18 @@ def test_options_without_effect_are_refused(
     write("r.py", ROUND)
     write("c.py", CONSTANT)
     write("e.py", EACH)
+    write("epsilon.yaml", "epsilon: {at-most: 2, delta: 1e-6, rounds: 1}\n")
     pathlib.Path("d").mkdir()
     ran = run(*line.replace("'", "").split(" "))
     assert (ran.code, ran.stdout) == (2, "")
     assert ran.stderr.endswith(f"Error: {LINES[line]}\n")
-    assert sorted(path.name for path in pathlib.Path().iterdir()) == ["c.py", "d", "e.py", "r.py"]
+    assert sorted(path.name for path in pathlib.Path().iterdir()) == [
+        "c.py",
+        "d",
+        "e.py",
+        "epsilon.yaml",
+        "r.py",
+    ]
 
 
 def test_stopping_tells_of_effects(run: Run, write: Callable[[str, str], pathlib.Path]) -> None:

@@ -24,6 +24,12 @@ from tffc.runtime.runs.command_record import COMMANDS, read_commands
 from tffc.runtime.runs.kept_states import StateFile
 from tffc.runtime.runs.metrics_file import read_rows
 from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed, read_observed
+from tffc.runtime.runs.privacy_record import (
+    PRIVACY,
+    EarlierRounds,
+    KeptMechanism,
+    PrivacyRecord,
+)
 from tffc.runtime.runs.report import read_report
 from tffc.runtime.runs.run_folder import METRICS
 from tffc.runtime.runs.run_record import BATCHING, RUN, SOURCE, read_batching, read_record
@@ -63,6 +69,15 @@ def _sampled_by_a_rate() -> list[bytes]:
     given = {"seed": 7, "poisson": {"rate": 0.25, "secret_seed": None}}
     secret = {"seed": None, "poisson": {"rate": 0.25, "secret_seed": "0f" * 16}}
     return [json.dumps({**record, **sampling}).encode() for sampling in (given, secret)]
+
+
+def _with_a_budget() -> bytes:
+    """Return the record of the run as that of one with a privacy budget."""
+    earlier = EarlierRounds(3, (KeptMechanism("laplace", (0.5,)),), rate=0.25)
+    fixed = EarlierRounds(2, (), size=3, population=9)
+    mechanisms = (KeptMechanism("gaussian", (2.0,)), KeptMechanism("skellam", (1.0, 1.0, 9.0)))
+    record = PrivacyRecord(2.0, 1e-6, "replace", 3, ("loss",), mechanisms, (earlier, fixed))
+    return json.dumps({**json.loads(_whole()[RUN]), PRIVACY: record.as_json()}).encode()
 
 
 def read_run(data: bytes) -> bool:
@@ -118,7 +133,7 @@ READERS = {
         read_run,
         lambda: [
             *(bytes([number]) + _whole()[name] for number, name in enumerate(FILES)),
-            *(b"\0" + record for record in _sampled_by_a_rate()),
+            *(b"\0" + record for record in (*_sampled_by_a_rate(), _with_a_budget())),
         ],
         damage_file(b"\0\1\2\3\4"),
         (

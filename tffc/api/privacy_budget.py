@@ -11,8 +11,15 @@ from collections.abc import Iterator, Sequence
 from tffc.api.plan import RunPlan
 from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
 from tffc.assurance.privacy.answer import Privacy, privacy_of_program
-from tffc.assurance.privacy.ledger import Ledger, kept_mechanisms, obstacles, rounds_done
-from tffc.assurance.privacy.question import NEIGHBOURS, PrivacyQuestion
+from tffc.assurance.privacy.ledger import (
+    Ledger,
+    kept_mechanisms,
+    obstacles,
+    rounds_done,
+    spent_sentence,
+)
+from tffc.assurance.privacy.question import NEIGHBOURS, Neighbours, PrivacyQuestion
+from tffc.backends.bundle.bundle import Bundle
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.process import Process
 from tffc.runtime.runs.privacy_record import EarlierRounds, PrivacyRecord
@@ -20,7 +27,7 @@ from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.run_folder import STATE, find_state
 from tffc.runtime.runs.run_identity import RunIdentity
 from tffc.runtime.runs.run_record import RUN, digest_of, read_record
-from tffc.support.errors import LanguageValueError, PolicyError
+from tffc.support.errors import LanguageValueError, MissingExtraError, PolicyError
 from tffc.support.near import did_you_mean
 
 
@@ -82,9 +89,8 @@ def record_of(
     before: _Before = _Before() if begun_privacy is None else _Before.resumed(begun_privacy)
     if first_state is not None:
         before = _Before.of(first_state, budget, plan.process)
-    identity = plan.identity(SourceIdentity("", {}, plan.source.clients, {}))
     privacy = _shown(budget, plan, is_from_first=before.is_from_first)
-    reasons = [*_steps(privacy), *obstacles(identity, NEIGHBOURS[budget.neighbours])]
+    reasons = [*_steps(privacy), *obstacles(_identity(plan), NEIGHBOURS[budget.neighbours])]
     reasons += _number_of_clients(plan, privacy)
     if plan.engine.shows_clients:
         reasons.append("what clients' code shows is no part of what is counted")
@@ -163,23 +169,64 @@ class _Before:
         return cls(report=report)
 
 
-def ledger_of(identity: RunIdentity) -> Ledger | None:
-    """Return the ledger of a run with an identity; None if it has no budget."""
-    return None if identity.privacy is None else Ledger(identity.privacy, identity)
+def privacy_by_bundle(report: RunReport, bundle: Bundle, delta: float) -> str:
+    """Return the ε of the rounds that a run of a bundle has done without a budget as a sentence, or
+    why it is not known.
+
+    That is for a client added or removed, or for a number of clients drawn for each round, for a
+    client's data replaced.
+    """
+    identity = report.record.identity
+    is_fixed = identity.sampling.kind == "fixed"
+    neighbours = Neighbours.REPLACE if is_fixed else Neighbours.ADD_OR_REMOVE
+    reasons = list(obstacles(identity, neighbours))
+    if report.record.origin is not None:
+        reasons.append("the run began with a state of which it is not known what was spent for it")
+    if bundle.digests() != identity.programs:
+        reasons.append("the run is one of another bundle")
+    if reasons:
+        return f"not known: {'; '.join(reasons)}"
+    question = PrivacyQuestion(delta=delta, neighbours=neighbours)
+    try:
+        privacy = _answer(bundle, question, is_from_first=True)
+    except MissingExtraError as error:
+        return f"not known: {error.message}"
+    reasons = list(_steps(privacy))
+    if privacy.derivation.counts_clients:
+        reasons.append("the number of clients counts, and nothing demands one")
+    if reasons:
+        return f"not shown: {'; '.join(reasons)}"
+    (name,) = (name for name, each in NEIGHBOURS.items() if each is neighbours)
+    mechanisms = kept_mechanisms(privacy.derivation.parts)
+    record = PrivacyRecord(math.inf, delta, name, 0, (), mechanisms)
+    return spent_sentence(report, Ledger(record, identity))
+
+
+def ledger_of(plan: RunPlan) -> Ledger | None:
+    """Return the ledger of a run; None if it has no budget."""
+    return None if plan.privacy is None else Ledger(plan.privacy, _identity(plan))
+
+
+def _identity(plan: RunPlan) -> RunIdentity:
+    """Return the identity of a run, as far as it counts here: what is in its data does not."""
+    return plan.identity(SourceIdentity("", {}, plan.source.clients, {}))
 
 
 def _shown(budget: PrivacyBudget, plan: RunPlan, *, is_from_first: bool) -> Privacy:
     """Return what is shown of a round; unless the run is from the first state of its program, of
     one that begins with any state."""
-    bundle = plan.process.bundle
-    reading = read_for_audit(bundle)
-    audited = audit_bundle(bundle, reading)
     question = PrivacyQuestion(
         delta=budget.delta,
         neighbours=NEIGHBOURS[budget.neighbours],
         least_clients=max(1, plan.least_clients),
         withheld=budget.withheld,
     )
+    return _answer(plan.process.bundle, question, is_from_first=is_from_first)
+
+
+def _answer(bundle: Bundle, question: PrivacyQuestion, *, is_from_first: bool) -> Privacy:
+    reading = read_for_audit(bundle)
+    audited = audit_bundle(bundle, reading)
     first = bundle.initialize if is_from_first else None
     return privacy_of_program(reading.program, audited.form, audited, first, question)
 

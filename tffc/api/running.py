@@ -19,6 +19,7 @@ from tffc.api.opened_bundles import (
     origin_of,
 )
 from tffc.api.plan import RunPlan, evaluation_of
+from tffc.api.privacy_budget import PrivacyBudget, record_of
 from tffc.api.programs import Source, round_of
 from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
 from tffc.backends.bundle.bundle import Bundle
@@ -102,6 +103,10 @@ def run(
     allow_effects: Collection[str] = (),
     least_clients: int = 0,
     show_clients: bool = False,
+    privacy_budget: float | None = None,
+    privacy_delta: float = 1e-6,
+    neighbours: str = "add-or-remove",
+    not_released: Collection[str] = (),
 ) -> Run:
     """Return a run of a program or a bundle: an iterator that runs each round when it is asked for
     it, and keeps what was finished if it is interrupted.
@@ -152,6 +157,11 @@ def run(
     `show_clients` is set, which is for debugging on one's own machine, clients' code does not
     print, and its errors leave out what may be clients' values.
 
+    With `privacy_budget`, an ε, the differential privacy of a round has to be shown from the
+    program first, for `neighbours` ("add-or-remove", "replace" or "zero-out") and all outputs but
+    those at the paths `not_released`.  The round after which all rounds together would have a
+    larger ε at `privacy_delta` is refused; `Run.spent` is what was spent so far.
+
     Raises:
       TffcError: the program, the data or a step is refused; see the classes in
       `tffc.support.errors`.
@@ -201,6 +211,8 @@ def run(
         least_clients=least_clients,
     )
     plan.check()
+    budget = _budget(privacy_budget, privacy_delta, neighbours, not_released)
+    plan = _with_privacy(plan, budget, state, out if resume else None)
     first = state_of(process, state)
     states = client_states_of(process, client_states, state)
     if states is None and first is not None and _begins_later(process, first, state):
@@ -250,6 +262,52 @@ def _evaluation(
     process, types = _process(program, None, allow_effects)
     source = source_of(data, process.data_type)
     return evaluation_of(process, choice, source, every, least_clients), types.output
+
+
+def _budget(
+    epsilon: float | None, delta: float, neighbours: str, withheld: Collection[str]
+) -> PrivacyBudget | None:
+    """Return the privacy budget that a run asks for, checked."""
+    if epsilon is not None:
+        return PrivacyBudget(epsilon, delta, neighbours, tuple(withheld))
+    if withheld:
+        raise LanguageValueError(
+            "E706",
+            "not_released says what the ε of a privacy budget leaves out",
+            help="give privacy_budget=... too, or leave it out",
+        )
+    return None
+
+
+def _with_privacy(
+    plan: RunPlan,
+    budget: PrivacyBudget | None,
+    state: object,
+    resumed: str | os.PathLike[str] | None,
+) -> RunPlan:
+    """Return a plan with its budget of privacy, and what is shown of its rounds."""
+    if budget is None:
+        return plan
+    folder = None if resumed is None else pathlib.Path(resumed)
+    privacy = record_of(budget, plan, first_state=_state_file(state), resumed=folder)
+    return dataclasses.replace(plan, privacy=privacy)
+
+
+def _state_file(state: object) -> pathlib.Path | None:
+    """Return the path that a state is given by; None for the first state.
+
+    Raises:
+      LanguageValueError: it is given as a value, of which nothing tells where it comes from.
+    """
+    if state is None:
+        return None
+    if is_path(state):
+        return pathlib.Path(state)
+    raise LanguageValueError(
+        "E706",
+        "it is not known what was spent before a state that is given as a value",
+        help="give the folder of the run that has made the state",
+    )
 
 
 def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> ClientGroups | None:

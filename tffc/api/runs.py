@@ -12,8 +12,11 @@ from typing import Any, Self
 from tffc.api.boundary import public
 from tffc.api.pages import HtmlPage
 from tffc.api.plan import RunPlan
+from tffc.api.privacy_budget import ledger_of
 from tffc.api.progress import progress_of
 from tffc.api.run_cell import round_cell, run_cell
+from tffc.assurance.privacy.accounting import Spending
+from tffc.assurance.privacy.ledger import with_spending
 from tffc.language.type_parts import local_type, without_containers
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.values.concrete import to_python, to_value
@@ -257,20 +260,32 @@ class Run(Iterator[FinishedRound]):
           DataError: the clients' data cannot be read.
         """
         if self._folder is not None:
-            return HtmlPage(report_page(read_report(self._folder.path)))
-        identity = self._identity()
-        return HtmlPage(report_page(RunReport.in_memory(name, identity, self.rows, self.observed)))
+            return HtmlPage(report_page(with_spending(read_report(self._folder.path))))
+        report = RunReport.in_memory(name, self._identity(), self.rows, self.observed)
+        return HtmlPage(report_page(with_spending(report)))
+
+    @property
+    @public
+    def spent(self) -> Spending | None:
+        """The ε of all rounds so far, of an earlier run too whose state this one went on with; None
+        without a privacy budget.
+
+        Raises:
+          MissingExtraError: `dp-accounting` is not installed.
+        """
+        ledger = ledger_of(self._plan)
+        return None if ledger is None else ledger.spending(self._rows_so_far())
+
+    def _rows_so_far(self) -> Sequence[MetricsRow]:
+        return self.rows if self._folder is None else self._folder.rows()
+
+    def _most_rounds(self, wanted: int) -> int:
+        """Return how many of the `wanted` rounds the privacy budget has, if there is one."""
+        ledger = ledger_of(self._plan)
+        return wanted if ledger is None else ledger.most_rounds(self._rows_so_far(), wanted)
 
     def _identity(self) -> RunIdentity:
-        plan = self._plan
-        return RunIdentity.of(
-            plan.process,
-            plan.sampling,
-            source_identity(plan.source),
-            skip_bad_clients=plan.skip_bad_clients,
-            groups=plan.engine.groups,
-            timing=plan.timing,
-        )
+        return self._plan.identity(source_identity(self._plan.source))
 
     def _finished_rounds(self) -> Iterator[engine_rounds.Round]:
         """Run the rounds that are left; the folder of the run is locked meanwhile."""
@@ -310,6 +325,7 @@ class Run(Iterator[FinishedRound]):
             if number >= last:
                 ending = "finished"
                 return
+            asked, last = last, number + self._most_rounds(last - number)
             engine = self._plan.engine.engine(process)
             with progress_of(f"rounds {number + 1} to {last}") as progress:
                 progress(0, last - number)
@@ -327,6 +343,9 @@ class Run(Iterator[FinishedRound]):
                         warnings.warn(line, RuntimeWarning, stacklevel=2)
                     progress(done, last - number)
                     yield outcome
+            if last < asked:
+                ending = "stopped"
+                self._refuse_round(last + 1)
             ending = "finished"
         except (KeyboardInterrupt, GeneratorExit):
             ending = "stopped"
@@ -337,6 +356,16 @@ class Run(Iterator[FinishedRound]):
             finally:
                 if folder is not None:
                     folder.close()
+
+    def _refuse_round(self, number: int) -> None:
+        """Refuse a round for which the privacy budget is too small.
+
+        Raises:
+          BudgetSpentError: always.
+        """
+        ledger = ledger_of(self._plan)
+        assert ledger is not None
+        raise ledger.refusal(self._rows_so_far(), number)
 
     def _begin_tracking(self) -> None:
         if self._tracking:

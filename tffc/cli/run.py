@@ -160,11 +160,7 @@ def run(
         least_clients=least_clients,
     )
     plan.check()
-    if budget is not None:
-        step("deriving the privacy")
-        resumed = saving.out if saving.resume else None
-        privacy = record_of(budget, plan, first_state=saving.first_state, resumed=resumed)
-        plan = dataclasses.replace(plan, privacy=privacy)
+    plan = _with_privacy(plan, budget, saving)
     outputs = RunOutputs(runnables[""].name, process, evaluation and evaluation.output_type, saving)
     with _telling_how_it_ended(outputs, kind):
         state, sampling = outputs.begin(plan)
@@ -324,6 +320,16 @@ def _budget(
         refuse_without_effect("add --privacy-budget", "privacy_delta", "neighbours", "not_released")
         return None
     return PrivacyBudget(epsilon, delta, neighbours, withheld)
+
+
+def _with_privacy(plan: RunPlan, budget: PrivacyBudget | None, saving: OutputOptions) -> RunPlan:
+    """Return a plan with its budget of privacy, and what is shown of its rounds."""
+    if budget is None:
+        return plan
+    step("deriving the privacy")
+    resumed = saving.out if saving.resume else None
+    privacy = record_of(budget, plan, first_state=saving.first_state, resumed=resumed)
+    return dataclasses.replace(plan, privacy=privacy)
 
 
 def _check_evaluation(evaluate: str | None, evaluate_data: str | None, every: int | None) -> None:

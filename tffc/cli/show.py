@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import re
 import sys
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
@@ -21,6 +23,8 @@ from tffc.runtime.data.arrays import Field, extent
 from tffc.runtime.data.tensor_files import NamedTensor
 from tffc.runtime.engines.state import About
 from tffc.runtime.runs.kept import KeptFile, is_run, open_kept, open_round
+from tffc.runtime.runs.report import read_report
+from tffc.runtime.runs.run_record import read_record
 from tffc.support.errors import DataError, abridge
 from tffc.support.near import did_you_mean_by
 from tffc.support.printable import counted, printable
@@ -63,14 +67,25 @@ def show(
     is_whole: bool,
     format: str | None,
     out: pathlib.Path | None,
+    bundle: pathlib.Path | None,
+    delta: float,
 ) -> None:
     """Show the content of a file or a run's folder, or write it to a file."""
     if names:
         refuse_without_effect("parts that are named are shown whole, and no others", "is_whole")
+    if bundle is None:
+        refuse_without_effect("add --privacy", "delta")
     format = _format(format, out)
+    if names or is_whole or format is not None:
+        refuse_without_effect("tensors alone are shown", "bundle")
+    folder = _run_of(source)
+    _check_bundle(source, folder)
     files = _files(source)
     if format is None:
-        show_lines(_lines(files, names, is_whole=is_whole))
+        lines = _lines(files, names, is_whole=is_whole)
+        if folder is not None and not names and not is_whole:
+            lines = itertools.chain(lines, _privacy(folder, bundle, delta))
+        show_lines(lines)
         return
     parts = _chosen(files, names)
     content = _write(format, _read(parts), files)
@@ -100,12 +115,48 @@ def _files(source: str) -> list[ShownFile]:
     Raises:
       DataError: there is no such file, or it cannot be read.
     """
+    path, folder = pathlib.Path(source), _run_of(source)
+    if folder is None:
+        return [_file(open_kept(path), str(path), "")]
+    return _run_files(folder, None if folder == path else int(source.rpartition(":")[2]))
+
+
+def _run_of(source: str) -> pathlib.Path | None:
+    """Return the folder of the run that the argument of the command names, if it names one."""
     path, round = pathlib.Path(source), ROUND.fullmatch(source)
     if is_run(path):
-        return _run_files(path, None)
+        return path
     if round is not None and is_run(pathlib.Path(round["folder"])):
-        return _run_files(pathlib.Path(round["folder"]), int(round["number"]))
-    return [_file(open_kept(path), str(path), "")]
+        return pathlib.Path(round["folder"])
+    return None
+
+
+def _privacy(folder: pathlib.Path, bundle: pathlib.Path | None, delta: float) -> Iterator[str]:
+    """Yield a line about the privacy of a run, if it has a budget or its bundle is given."""
+    if bundle is None and not _has_budget(folder):
+        return
+    # Imported late, because they take long to load.
+    from tffc.api.privacy_budget import privacy_by_bundle
+    from tffc.assurance.privacy.ledger import privacy_of_run
+
+    report = read_report(folder)
+    if bundle is None:
+        yield f"privacy: {privacy_of_run(report)}"
+    else:
+        yield f"privacy: {privacy_by_bundle(report, read_bundle(bundle), delta)}"
+
+
+def _check_bundle(source: str, folder: pathlib.Path | None) -> None:
+    """Check that the privacy of a run is to be shown by its bundle, and not by its record."""
+    if folder is None:
+        refuse_without_effect(f"{source} is not the folder of a run", "bundle")
+    elif _has_budget(folder):
+        refuse_without_effect("the run has a budget, and is shown with it", "bundle")
+
+
+def _has_budget(folder: pathlib.Path) -> bool:
+    record = read_record(folder)
+    return record is not None and record.identity.privacy is not None
 
 
 def _run_files(folder: pathlib.Path, number: int | None) -> list[ShownFile]:

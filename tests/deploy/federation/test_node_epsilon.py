@@ -111,8 +111,7 @@ def test_without_a_memory_it_takes_no_part(process: Process, tmp_path: pathlib.P
     assert site.log == [
         "the node's policy has an epsilon for a number of rounds, and the node would forget how "
         "many there were [E766]\n"
-        '  help: give the node a folder of its own with --node-config \'memory="/path/to/folder" '
-        "...'"
+        "  help: give it a folder of its own, as 'memory' in its configuration"
     ]
 
 

@@ -149,9 +149,6 @@ def with_privacy(
     if question is None:
         return report
     audited = report.audit
-    # Imported late: audits without a question need nothing of it.
-    from tffc.assurance.privacy.answer import privacy_of_program
-
     answer = privacy_of_program(program, audited.form, audited, initialize, question)
     return dataclasses.replace(report, privacy=answer)
 

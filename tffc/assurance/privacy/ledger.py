@@ -10,6 +10,9 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tffc.assurance.privacy.accounting import (
+    ANY_COHORTS,
+    CohortKind,
+    Cohorts,
     Gaussian,
     Laplacian,
     NoBoundError,

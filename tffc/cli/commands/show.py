@@ -26,12 +26,27 @@ FORMATS = ("csv", "json", "npy")
     "--to", "format", type=Choice(FORMATS), help="The output format; by default, from -o's suffix."
 )
 @path_option("-o", "--out", metavar="FILE", help="Write to this file instead of to stdout.")
+@path_option(
+    "--privacy",
+    "bundle",
+    metavar="BUNDLE",
+    help="Show the ε of all rounds that the run of this bundle has done, or why it is not known; a "
+    "run with a budget shows it anyway.",
+)
+@click.option(
+    "--delta",
+    metavar="D",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="With --privacy: at this δ.",
+)
 def show_command(**options: Any) -> None:
     """Show the names, types, shapes and values in a file that tffc or NumPy saved.
 
     For a run folder, shows a round, by default the last: its output and, for the last round, the
     state. Shows the first elements of long tensors, and all elements with --part or --all. Does not
-    need the bundle.
+    need the bundle, except for --privacy.
 
     \b
     Examples:

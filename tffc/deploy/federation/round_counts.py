@@ -33,8 +33,7 @@ def count_round(folder: pathlib.Path | None, program: str, most: int) -> None:
             "E766",
             "the node's policy has an epsilon for a number of rounds, and the node would forget "
             "how many there were",
-            help='give the node a folder of its own with --node-config \'memory="/path/to/folder" '
-            "...'",
+            help="give it a folder of its own, as 'memory' in its configuration",
         )
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

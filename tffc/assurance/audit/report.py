@@ -148,6 +148,9 @@ def with_privacy(
     """
     if question is None:
         return report
+    # Imported late, as elsewhere: it imports NumPy, which only this question needs.
+    from tffc.assurance.privacy.answer import privacy_of_program
+
     audited = report.audit
     answer = privacy_of_program(program, audited.form, audited, initialize, question)
     return dataclasses.replace(report, privacy=answer)

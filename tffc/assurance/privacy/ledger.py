@@ -10,9 +10,6 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tffc.assurance.privacy.accounting import (
-    ANY_COHORTS,
-    CohortKind,
-    Cohorts,
     Gaussian,
     Laplacian,
     NoBoundError,

@@ -11,6 +11,7 @@ import tensorflow as tf
 import tffc as tff
 from tests.assurance.privacy.derivations import derivation, round_by
 from tffc.assurance.privacy.accounting import Gaussian
+from tffc.assurance.privacy.question import Neighbours
 
 VECTORS = tff.SequenceType(tff.TensorType(np.float32, [4]))
 
@@ -56,3 +57,25 @@ def test_elements_that_are_spread_along_a_new_axis_count_as_often() -> None:
         return tf.reduce_sum(spread)
 
     assert multiplier(round_by(work, with_noise)) == pytest.approx(2 / 20)
+
+
+TABLE = np.arange(40, dtype=np.float32)
+
+
+def looked_up(x: Any) -> Any:
+    """Four numbers of a public table, from a place that a client's data says."""
+    start = tf.cast(x[0], tf.int32)
+    return tf.slice(tf.constant(TABLE), [start], [4])
+
+
+def taken(x: Any) -> Any:
+    start = tf.cast(x[0], tf.int32)
+    return tf.ensure_shape(tf.constant(TABLE)[start : start + 4], [4])
+
+
+@pytest.mark.parametrize("work", [looked_up, taken])
+def test_places_that_data_says_are_data(work: Any) -> None:
+    following = round_by(work, lambda total: total + tf.random.normal([4], stddev=10.0))
+    (part,) = derivation(following, Neighbours.REPLACE).parts
+    assert isinstance(part, Gaussian)
+    assert part.multiplier == pytest.approx(10 / 78)

@@ -104,7 +104,8 @@ def _cast(use: NodeUse) -> Outputs:
         content = None if value.content is None else value.content.astype(kind.dtype)
         return [dataclasses.replace(value, is_integer=False, content=content)]
     if kind.is_integer and source is DType.BOOL:
-        return [value]
+        content = None if value.content is None else value.content.astype(kind.dtype)
+        return [dataclasses.replace(value, content=content)]
     if kind.is_integer and source.is_integer and kind.size >= source.size:
         if kind.kind == source.kind:
             return [value]
@@ -146,6 +147,14 @@ def _concatenate(use: NodeUse) -> Outputs:
     return [stack if is_flat else dataclasses.replace(stack, content=None)]
 
 
+def _some_of(use: NodeUse, value: Quantity, *key: Any) -> Quantity:
+    """Return elements of a tensor, each at most once, of which other inputs say which they are."""
+    part = use.algebra.unknown(use.inputs, *key, is_integer=value.is_integer)
+    if value.sums or value.signal or value.noise:
+        return part
+    return dataclasses.replace(part, bounds=value.bounds, within=(value,))
+
+
 @LAYOUTS.rule("Unpack")
 def _unpack(use: NodeUse) -> Outputs:
     value, count = use.inputs[0], use.node.attr["num"].i
@@ -170,8 +179,7 @@ def _split(use: NodeUse) -> Outputs:
         value, lengths, axes = use.inputs[0], sizes_of(use.inputs[1]), sizes_of(use.inputs[2])
     is_even = use.node.op == "Split"
     if axes is None or not value.shape or not (lengths or is_even):
-        terms = tuple(each.term for each in use.inputs)
-        return [use.algebra.part_of(value, "split", n, terms, shape=None) for n in range(count)]
+        return [_some_of(use, value, "split", number) for number in range(count)]
     axis = axes[0] % len(value.shape)
     if lengths is None:
         lengths = (value.shape[axis] // max(count, 1),) * count
@@ -200,8 +208,7 @@ def _strided_slice(use: NodeUse) -> Outputs:
     sizes = [sizes_of(limit) for limit in limits]
     key = ("slice", *sizes, *masks.values())
     if any(size is None for size in sizes):
-        terms = (limit.term for limit in limits)
-        return [use.algebra.part_of(value, "slice", *masks.values(), *terms, shape=None)]
+        return [_some_of(use, value, "slice", *masks.values())]
     if value.shape is None:
         return [use.algebra.part_of(value, *key, shape=None)]
     index: list[Any] = []
@@ -221,6 +228,8 @@ def _strided_slice(use: NodeUse) -> Outputs:
             return [use.algebra.constant(value.content[tuple(index)])]
         except IndexError:
             return None
+    if (value.size or 0) > MOST_ELEMENTS:
+        return [_some_of(use, value, *key)]
     try:
         places = np.arange(value.size or 0).reshape(value.shape)[tuple(index)]
     except (IndexError, ValueError, MemoryError):
@@ -236,7 +245,7 @@ def _slice(use: NodeUse) -> Outputs:
     value, begin, size = use.inputs
     begins, lengths = sizes_of(begin), sizes_of(size)
     if begins is None or lengths is None or value.shape is None:
-        return [use.algebra.part_of(value, "slice of", begin.term, size.term, shape=None)]
+        return [_some_of(use, value, "slice of")]
     shape = tuple(
         whole - first if length < 0 else length
         for whole, first, length in zip(value.shape, begins, lengths, strict=True)

@@ -34,6 +34,9 @@ MOST_STEPS = 1_000_000
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 CONDITIONALS = frozenset({"If", "StatelessIf"})
 LOOPS = frozenset({"While", "StatelessWhile"})
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
+"""What rules raise for attributes and operands that no operation has: they describe nothing."""
+
 OVER_DATASETS = frozenset(
     {
         "DatasetToSingleElement",
@@ -113,21 +116,28 @@ class GraphWalk:
     def run(self, body: Body, arguments: list[Quantity], depth: int) -> list[Quantity]:
         """Return the results of a graph or of a function for arguments."""
         values: dict[Edge, Quantity] = dict(zip(body.arguments, arguments, strict=False))
-        unknown = self._anything(arguments)
+        anything = self._anything(arguments)
+
+        def at(edge: Edge) -> Quantity:
+            """Return the value of an edge; those that are not known may differ from each other."""
+            if edge in values:
+                return values[edge]
+            return dataclasses.replace(anything, term=self.algebra.fresh())
+
         if body.has_loops or self._steps > MOST_STEPS:
-            return [values.get(edge, unknown) for edge in body.results]
+            return list(map(at, body.results))
         replaced = {edge.node for edge in body.arguments}
         for name, node in body.nodes.items():
             if name in replaced and body.name == "":
                 continue
-            inputs = [values.get(edge, unknown) for edge in body.inputs[name]]
+            inputs = list(map(at, body.inputs[name]))
             self.algebra.place = f"{node.op} in {self._call}" if self._call else node.op
             self._steps += 1
             outputs = self._node(node, inputs, body, depth)
             values.update((Edge(name, port), value) for port, value in enumerate(outputs))
-            whole = outputs[0] if len(outputs) == 1 else unknown
-            values[Edge(name, ANY_PORT)] = whole
-        return [values.get(edge, unknown) for edge in body.results]
+            if len(outputs) == 1:
+                values[Edge(name, ANY_PORT)] = outputs[0]
+        return list(map(at, body.results))
 
     def _anything(self, inputs: Sequence[Quantity]) -> Quantity:
         """Return what may be any function of the inputs, and of all state and draws of the
@@ -181,9 +191,12 @@ class GraphWalk:
             return self._conditional(node, inputs, depth)
         if node.op in LOOPS:
             return self._loop(node, inputs, depth)
-        if node.op in OPERATIONS:
+        if node.op not in OPERATIONS:
+            return None
+        try:
             return OPERATIONS[node.op](NodeUse(self, node, inputs, body))
-        return None
+        except UNREADABLE:
+            return None
 
     def _undescribed_draw(self, inputs: Sequence[Quantity]) -> Quantity:
         """Return random numbers of a distribution that nothing is known of."""

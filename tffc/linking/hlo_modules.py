@@ -231,8 +231,7 @@ def _literal(data: bytes, place: Place) -> Any:
     elements = packed_literal(held, code) if code else held
     if len(elements) != math.prod(shape.sizes) * shape.element.size:
         return None
-    # Imported late, because it takes long to load.
-    import numpy as np
+    import numpy as np  # late, so that commands without literals stay light
 
     if shape.element is DType.BFLOAT16:
         wide = np.frombuffer(elements, "<u2").astype("<u4") << 16

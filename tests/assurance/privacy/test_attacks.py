@@ -12,8 +12,8 @@ from tests.assurance.privacy.derivations import derivation, round_by
 from tests.assurance.privacy.planted_rounds import BOUND, skellam, tf, to_integers
 from tests.assurance.privacy.programs import events
 from tests.assurance.privacy.programs.rounds import SIZE
-from tffc.assurance.privacy.accounting import ANY_COHORTS, Gaussian, spending
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.accounting import Gaussian, spending
+from tffc.assurance.privacy.question import ANY_COHORTS, Neighbours
 
 DELTA = 1e-5
 DRAWS = 1_000_000

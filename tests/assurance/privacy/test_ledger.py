@@ -11,9 +11,6 @@ import pytest
 
 from tests.refusals import refusal
 from tffc.assurance.privacy.accounting import (
-    ANY_COHORTS,
-    CohortKind,
-    Cohorts,
     Gaussian,
     Laplacian,
     NoBoundError,
@@ -32,7 +29,7 @@ from tffc.assurance.privacy.ledger import (
     rounds_done,
     spent_sentence,
 )
-from tffc.assurance.privacy.question import Neighbours
+from tffc.assurance.privacy.question import ANY_COHORTS, CohortKind, Cohorts, Neighbours
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.client_groups import ClientGroups

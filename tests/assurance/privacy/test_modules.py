@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -25,6 +28,7 @@ from tffc.assurance.privacy.accounting import Laplacian
 from tffc.assurance.privacy.instructions import OTHER_NOISE
 from tffc.assurance.privacy.modules import SAME_MODULES
 from tffc.assurance.privacy.question import Neighbours
+from tffc.language import wire
 
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
 jnp: Any = pytest.importorskip("jax.numpy")
@@ -97,6 +101,10 @@ def in_a_box(tree: Any) -> Any:
     return jax.tree.map(lambda x: jnp.clip(x, -1.0, 1.0), tree)
 
 
+def clamped(tree: Any) -> Any:
+    return jax.tree.map(lambda x: jax.lax.clamp(-1.0, x, 1.0), tree)
+
+
 def tanh(tree: Any) -> Any:
     return jax.tree.map(jnp.tanh, tree)
 
@@ -151,6 +159,7 @@ EXAMPLES = [
     Example(by_sum_of_magnitudes, CLIP),
     Example(by_largest_magnitude, math.sqrt(ELEMENTS)),
     Example(in_a_box, math.sqrt(ELEMENTS)),
+    Example(clamped, math.sqrt(ELEMENTS)),
     Example(tanh, math.sqrt(ELEMENTS)),
     Example(zeroed, CLIP),
     Example(transposed, CLIP),
@@ -365,11 +374,38 @@ def gathered(tree: Any) -> Any:
 
 def wrapping_integers(tree: Any) -> Any:
     whole = jnp.clip(tree["bias"], 0.0, 100.0).astype(jnp.int8)
-    return tree["bias"] / (1.0 + (whole * whole).astype(jnp.float32))
+    return 1.0 / (1.5 + (whole * whole).astype(jnp.float32))
 
 
 def half_precision(tree: Any) -> Any:
-    return by_minimum(jax.tree.map(lambda x: x.astype(jnp.float16), tree))["bias"] * tree["bias"]
+    halves = by_minimum(jax.tree.map(lambda x: x.astype(jnp.float16), tree))
+    return jax.tree.map(lambda x: x.astype(jnp.float32), halves)
+
+
+def norm_of_a_column(tree: Any) -> Any:
+    squares = jnp.sum(tree["kernel"] ** 2, axis=0)[0]
+    return tree["kernel"] * jnp.minimum(1.0, CLIP / jnp.sqrt(squares))
+
+
+def condition_transposed(tree: Any) -> Any:
+    kernel = tree["kernel"][:, :2]
+    return jnp.where((kernel < 1.0).T, jnp.maximum(kernel, -1.0), 0.0)
+
+
+def truth_reversed(tree: Any) -> Any:
+    bias = tree["bias"]
+    return jnp.where((jnp.abs(bias) < 1.0)[::-1], bias, 0.0)
+
+
+def sum_that_begins_below_zero(tree: Any) -> Any:
+    bias = tree["bias"]
+    squares = jax.lax.reduce(bias * bias, jnp.float32(-100.0), jax.lax.add, (0,))
+    return bias * jnp.minimum(1.0, CLIP / jnp.sqrt(squares))
+
+
+def product_of_magnitudes(tree: Any) -> Any:
+    product = jax.lax.reduce(jnp.abs(tree["bias"]), jnp.float32(1.0), jax.lax.mul, (0,))
+    return tree["bias"] / jnp.maximum(1.0, product)
 
 
 def square_that_is_none(tree: Any) -> Any:
@@ -400,6 +436,11 @@ FAULTS = [
     product_of_others,
     wrapping_integers,
     half_precision,
+    norm_of_a_column,
+    condition_transposed,
+    truth_reversed,
+    sum_that_begins_below_zero,
+    product_of_magnitudes,
     square_that_is_none,
 ]
 
@@ -429,3 +470,16 @@ def test_two_modules_of_a_section_are_assumed_to_be_the_same() -> None:
         lambda x: tf.clip_by_norm(x, CLIP), VECTOR, framework=tff.tf_computation
     )
     assert SAME_MODULES not in derivation(in_tensorflow).assumptions
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_for_it(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "round.pb"
+    path.write_bytes(wire.to_bytes(round_of(by_minimum).next.node))
+    code = (
+        "import sys, tffc; report = tffc.audit(sys.argv[1], privacy={'delta': 1e-6});"
+        "print(report.privacy.derivation.is_shown, {'jax', 'tensorflow', 'torch'} & {*sys.modules})"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "True set()\n"

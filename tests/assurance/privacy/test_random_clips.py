@@ -14,7 +14,7 @@ import tffc as tff
 from tests.assurance.privacy.derivations import derivation, round_by
 from tests.assurance.privacy.random_clips import KIND, SIZE, RandomClip, tf
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian
-from tffc.assurance.privacy.sensitivity import Neighbours
+from tffc.assurance.privacy.question import Neighbours
 
 VECTOR = tff.TensorType(KIND, [SIZE])
 SCALE = 2.0

@@ -43,7 +43,7 @@ def clip_grad_norm(pair: Any) -> Any:
 
 
 def own_formula(pair: Any) -> Any:
-    norm = sum((x**2).sum() for x in pair.values()).sqrt()
+    norm = torch.stack([(x**2).sum() for x in pair.values()]).sum().sqrt()
     return {name: x / torch.clamp(norm / CLIP, min=1.0) for name, x in pair.items()}
 
 

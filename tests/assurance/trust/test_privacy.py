@@ -29,7 +29,7 @@ def bundle() -> Any:
     return tff.compile(program("sum_clip_by_norm"))
 
 
-def verdict(bundle: Bundle, folder: pathlib.Path, text: str, **options: bool) -> Verdict:
+def verdict(bundle: Bundle, folder: pathlib.Path, text: str, **options: Any) -> Verdict:
     """The verdict of a node whose demands have this policy."""
     (folder / "policy.yaml").write_text(text)
     (folder / "node.yaml").write_text("policy: policy.yaml\n")

@@ -148,10 +148,10 @@ def with_privacy(
     """
     if question is None:
         return report
-    audited = report.audit
-    # Imported late: audits without a question need nothing of it.
+    # Imported late, as elsewhere: it imports NumPy, which only this question needs.
     from tffc.assurance.privacy.answer import privacy_of_program
 
+    audited = report.audit
     answer = privacy_of_program(program, audited.form, audited, initialize, question)
     return dataclasses.replace(report, privacy=answer)
 

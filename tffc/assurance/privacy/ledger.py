@@ -10,9 +10,6 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tffc.assurance.privacy.accounting import (
-    ANY_COHORTS,
-    CohortKind,
-    Cohorts,
     Gaussian,
     Laplacian,
     NoBoundError,
@@ -22,7 +19,7 @@ from tffc.assurance.privacy.accounting import (
     Stretch,
     least_spending,
 )
-from tffc.assurance.privacy.question import NEIGHBOURS, Neighbours
+from tffc.assurance.privacy.question import ANY_COHORTS, NEIGHBOURS, CohortKind, Cohorts, Neighbours
 from tffc.runtime.runs.kept_states import FEDERATIONS
 from tffc.runtime.runs.metrics import MetricsRow
 from tffc.runtime.runs.privacy_record import EarlierRounds, KeptMechanism, PrivacyRecord

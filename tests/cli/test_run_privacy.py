@@ -356,7 +356,7 @@ def test_a_state_that_is_not_that_of_its_run(budgeted: Budgeted, tmp_path: pathl
     assert " = note: one/state.npz is not the last state of the run\n" in ran.refusal
 
 
-def test_a_state_of_another_program(budgeted: Budgeted) -> None:
+def test_a_state_of_another_program(budgeted: Budgeted, tmp_path: pathlib.Path) -> None:
     budgeted("any_state", 2, *BUDGET, "--out", "one")
     ran = budgeted("stated", 1, *BUDGET, "--continue-from", "one", "--out", "two")
     assert ran.refusal.startswith(NOT_SHOWN)
@@ -365,7 +365,11 @@ def test_a_state_of_another_program(budgeted: Budgeted) -> None:
     budgeted("stated", 2, *BUDGET, "--out", "four")
     ran = budgeted("any_state", 9, *BUDGET, "--continue-from", "four", "--out", "five")
     assert rounds_of(ran) == 3
-    # The state is not from the first one of the program any more.
+    # The state is not from the first one of the program, from here on.
+    budgeted("any_state", 1, "--privacy-budget", "3", "--state-in", "five", "--out", "eight")
+    for name, is_from_first in (("one", True), ("three", True), ("five", False), ("eight", False)):
+        kept = json.loads((tmp_path / name / "run.json").read_text())["privacy"]
+        assert kept["is_from_first"] == is_from_first
     ran = budgeted("stated", 9, *BUDGET, "--continue-from", "five", "--out", "six")
     assert ran.refusal.startswith(NOT_SHOWN)
     budgeted("stated", 2, "--out", "seven")

@@ -16,8 +16,7 @@ import tffc as tff
 from tests.assurance.proof.edits import Draft
 from tests.fuzz.mutations import damaged_text
 from tests.hostile.bundles import VALUES
-from tffc.assurance.audit.policy import EXCEPTION, FIELDS
-from tffc.assurance.audit.policy_reading import read_policy
+from tffc.assurance.audit.policy_reading import EXCEPTION, FIELDS, read_policy
 from tffc.assurance.proof.prove import Answer, Proof, prove
 from tffc.backends import compile_form
 from tffc.language import Compiled

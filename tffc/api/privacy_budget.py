@@ -153,12 +153,13 @@ class _Before:
             programs.get(name) == identity.programs.get(name)
             for name in ("computation", "initialize")
         )
-        kept = identity.privacy
-        if kept is not None:
-            if kept.neighbours != budget.neighbours or not {*kept.withheld} <= {*budget.withheld}:
-                raise _refused(UNKNOWN, [f"the run in {folder} has {kept}"])
-            done = rounds_done(report, kept.mechanisms, NEIGHBOURS[kept.neighbours])
-            return cls(kept.earlier + done, is_same and kept.is_from_first)
+        earlier = identity.privacy
+        if earlier is not None:
+            is_narrower = {*earlier.withheld} <= {*budget.withheld}
+            if earlier.neighbours != budget.neighbours or not is_narrower:
+                raise _refused(UNKNOWN, [f"the run in {folder} has {earlier}"])
+            done = rounds_done(report, earlier.mechanisms, NEIGHBOURS[earlier.neighbours])
+            return cls(earlier.earlier + done, is_same and earlier.is_from_first)
         reasons = list(obstacles(identity, NEIGHBOURS[budget.neighbours]))
         if record.origin is not None:
             reasons.append(f"the run in {folder} began with the state of another one")

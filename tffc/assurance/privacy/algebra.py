@@ -138,12 +138,12 @@ class Algebra(Tensors):
         total = dataclasses.replace(total, bounds=joint) if second.is_scalar else total
         if first.noise is not None and second.noise is not None:
             noise = noises.combined(first.noise, second.noise)
-            kept = noise and _if_same_shape(noise, total, first, second)
-            return dataclasses.replace(total, noise=kept)
+            whole = noise and _if_same_shape(noise, total, first, second)
+            return dataclasses.replace(total, noise=whole)
         for noise, other in ((first, second), (second, first)):
             if noise.noise is not None and other.provenance.is_public:
-                kept = _if_same_shape(noise.noise, total, noise)
-                return dataclasses.replace(total, noise=kept)
+                whole = _if_same_shape(noise.noise, total, noise)
+                return dataclasses.replace(total, noise=whole)
         return total
 
     def negative(self, value: Quantity) -> Quantity:
@@ -173,8 +173,8 @@ class Algebra(Tensors):
         product = self._elementwise("multiply", bounds.multiply, first, second)
         if first.noise is not None and second.noise is not None:
             noise = noises.product(first.noise, second.noise)
-            kept = noise and _if_same_shape(noise, product, first, second)
-            return dataclasses.replace(product, noise=kept)
+            whole = noise and _if_same_shape(noise, product, first, second)
+            return dataclasses.replace(product, noise=whole)
         for value, mask in ((first, second), (second, first)):
             if value.provenance.is_of_client and not value.signal and not mask.signal:
                 low, high = mask.bounds.interval

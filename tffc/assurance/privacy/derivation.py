@@ -189,9 +189,9 @@ class _Deriving:
             draws |= self._algebra.single_draws(value.provenance.draws)
             self._note_exposures(name, value)
         for path, value in self._quantities.state.items():
-            kept = _disclosure(path, "kept", value)
-            if kept.mechanisms or kept.is_of_earlier or kept.is_exposed:
-                disclosures.append(kept)
+            element = _disclosure(path, "kept", value)
+            if element.mechanisms or element.is_of_earlier or element.is_exposed:
+                disclosures.append(element)
             used.update(dict.fromkeys(value.provenance.mechanisms))
         mechanisms = {number: self._algebra.mechanisms[number] for number in sorted(used)}
         self._note_reuse(mechanisms, draws)
@@ -226,7 +226,7 @@ class _Deriving:
             span = self._quantities.spans.get(exposure.source)
             reason = exposure.reason
             if value.provenance.seeded:
-                reason += f"; {', '.join(sorted(value.provenance.seeded))}, the same in each round"
+                reason += f"; {', '.join(sorted(value.provenance.seeded))}, which hides nothing"
             subject = f"{name}, from {exposure.source}"
             self._missing.append(Missing(subject, "noise", reason, span))
 

@@ -114,9 +114,9 @@ class QuantityEvaluator:
 
     def filled(self, type: Type, values: Iterable[Quantity]) -> Any:
         """Return a value of a type of which only the provenance is known."""
-        given = list(values)
+        operands = list(values)
         return rebuild(
-            local_type(type), lambda leaf: self.algebra.unknown(given, shape=shape_of(leaf))
+            local_type(type), lambda leaf: self.algebra.unknown(operands, shape=shape_of(leaf))
         )
 
 

@@ -52,8 +52,8 @@ def results_of_module(
     module = read_hlo(content.hlo_module)
     if content.stablehlo:
         algebra.assumptions[SAME_MODULES] = None
-    given = in_order(bound_places(content.parameter, type.parameter), list(arguments))
-    walk = ModuleWalk(algebra, module, given)
+    inputs = in_order(bound_places(content.parameter, type.parameter), list(arguments))
+    walk = ModuleWalk(algebra, module, inputs)
     whole = walk.results()
     places = bound_places(content.result, type.result)
     results = [walk.element(whole, place) for place in places]
@@ -69,15 +69,15 @@ def _single(value: Value, algebra: Algebra) -> Quantity:
 
 def arrays(values: Iterable[Value]) -> list[Quantity]:
     """Return the arrays in some values."""
-    found: list[Quantity] = []
+    flat: list[Quantity] = []
     stack = list(values)[::-1]
     while stack:
         value = stack.pop()
         if isinstance(value, Quantity):
-            found.append(value)
+            flat.append(value)
         else:
             stack.extend(reversed(value))
-    return found
+    return flat
 
 
 class ModuleWalk:

@@ -212,9 +212,9 @@ class _RoundEvaluation(QuantityEvaluator):
             moduli = flat(self.value(rest[0]))
             return self._modular_sums(channel, value.type, self.value(value), moduli)
         reason = f"{uri} is not a sum"
-        given = [leaf for node in (value, *rest) for leaf in flat(self.value(node))]
+        parts = [leaf for node in (value, *rest) for leaf in flat(self.value(node))]
         exposed = Provenance(exposures=frozenset((Exposure(channel, reason),)))
-        total = dataclasses.replace(union(*(leaf.provenance for leaf in given)), is_of_client=False)
+        total = dataclasses.replace(union(*(leaf.provenance for leaf in parts)), is_of_client=False)
         return rebuild(
             local_type(staged.call.type),
             lambda leaf: Quantity(

@@ -11,6 +11,7 @@ from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.constants import constant_of_node
 from tffc.assurance.privacy.operations import OPERATIONS
 from tffc.assurance.privacy.quantities import Provenance, Quantity, Shape, union
+from tffc.assurance.privacy.random_numbers import STATELESS
 from tffc.assurance.privacy.table import NodeUse
 from tffc.graphs.body import ANY_PORT, Body, Edge
 from tffc.graphs.functions import Library, named_functions
@@ -268,7 +269,13 @@ class GraphWalk:
         if any(map(_reaches_state, nodes)):
             return self._anything(inputs)
         draws = [self.algebra.drawn("other", None) for n in nodes if _draws(n)]
-        return self.algebra.unknown([*inputs, *draws])
+        result = self.algebra.unknown([*inputs, *draws])
+        seeded = {n.op for n in nodes if n.op in STATELESS}
+        if not seeded or result.provenance.draws:
+            return result
+        texts = frozenset(f"{op} in a loop draws from a seed that is given" for op in seeded)
+        provenance = union(result.provenance, Provenance(seeded=texts))
+        return dataclasses.replace(result, provenance=provenance)
 
 
 def _checked_shapes(node: NodeView, count: int) -> list[Shape | None]:

@@ -67,7 +67,7 @@ def test_a_missing_step_is_named_with_its_line(run: Run) -> None:
     step = lines.index("  not shown: noise")
     assert lines[step + 1 : step + 4] == [
         "    of: output.largest, from largest",
-        "    at: round.py:41",
+        "    at: round.py:34",
         "    because: no noise is added to the sum",
     ]
     assert "    output output.largest: a sum without noise" in lines

@@ -87,7 +87,8 @@ def with_one_time(printed: str) -> str:
 
 def forget_modules(folder: pathlib.Path) -> None:
     """Make the next command import the modules in a folder again, as they may have changed."""
-    for name, module in list(sys.modules.items()):
+    # A copy is made at once, while threads may import.
+    for name, module in sys.modules.copy().items():
         if str(getattr(module, "__file__", None)).startswith(f"{folder}{os.sep}"):
             del sys.modules[name]
 

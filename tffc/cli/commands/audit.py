@@ -107,7 +107,8 @@ def audit_command(
       tffc audit examples/temperature/temperature.py:mean_temperature \\
           --form mapreduce
       tffc audit build/training --format html -o audit.html
-      tffc audit build/private --privacy --rounds 100 --sampling-rate 0.01
+      tffc audit examples/private_averaging/private_averaging.py:training \\
+          --privacy --rounds 30 --sampling-rate 0.05
     """
     if policy is None:
         refuse_without_effect("add --policy", "as_of")

@@ -53,6 +53,7 @@ def test_a_run_refuses_the_round_that_exceeds_its_budget(bundle: Any) -> None:
     assert f"ε = {run.spent.epsilon:.6g} at δ = 1e-06 for the 3 rounds" in page
 
 
+@pytest.mark.slow
 def test_a_folder_goes_on_with_its_budget(bundle: Any, tmp_path: pathlib.Path) -> None:
     out = tmp_path / "run"
     run = bundle.run(DATA, 2, out=out, privacy_budget=4.2).finish()

@@ -185,6 +185,7 @@ def test_what_the_derivation_does_not_cover(
     assert all(word in text for word, text in zip(words, found, strict=True))
 
 
+@pytest.mark.slow
 def test_the_rounds_that_a_budget_has() -> None:
     pytest.importorskip("dp_accounting")
     ledger = Ledger(record(6.0), identity())

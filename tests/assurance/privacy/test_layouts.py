@@ -79,3 +79,11 @@ def test_places_that_data_says_are_data(work: Any) -> None:
     (part,) = derivation(following, Neighbours.REPLACE).parts
     assert isinstance(part, Gaussian)
     assert part.multiplier == pytest.approx(10 / 78)
+
+
+def test_one_draw_for_all_elements_hides_none_of_them() -> None:
+    process = round_by(
+        lambda x: tf.clip_by_norm(x, 1.0), lambda total: total + tf.random.normal([], stddev=9.0)
+    )
+    (step,) = derivation(process).missing
+    assert "it is not known that each element has noise of its own" in step.reason

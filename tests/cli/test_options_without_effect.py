@@ -61,6 +61,30 @@ INSTRUMENTS: dict[str, WithoutEffect] = {
     "max_size": ALWAYS,
 }
 
+
+def asked_with_privacy(command: str) -> dict[str, WithoutEffect]:
+    """Return the options of a command that asks how private rounds are."""
+    values = {
+        "rounds": "2",
+        "delta": "0.1",
+        "sampling_rate": "0.1",
+        "clients_per_round": "2",
+        "clients": "3",
+        "neighbours": "replace",
+        "least_clients": "2",
+        "not_released": "output",
+    }
+    options = {name: "--" + name.replace("_", "-") for name in values}
+    asked = "'--privacy' has no effect: the policy asks for an ε of its own"
+    return {
+        "privacy": {f"{command} --privacy --policy epsilon.yaml": asked},
+        **{
+            name: {f"{command} {option} {values[name]}": f"'{option}' {NOT_ASKED}"}
+            for name, option in options.items()
+        },
+    }
+
+
 OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "audit": {
         "tff_source": ALWAYS,
@@ -74,23 +98,10 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "max_size": ALWAYS,
         "out": ALWAYS,
         "policy": ALWAYS,
-        "privacy": {
-            "audit r.py --privacy --policy epsilon.yaml": "'--privacy' has no effect: the policy "
-            "asks for an ε of its own"
-        },
         "initialize": {
             "audit r.py --initialize i.pb": "'--initialize' has no effect: add --privacy"
         },
-        "rounds": {"audit r.py --rounds 2": f"'--rounds' {NOT_ASKED}"},
-        "delta": {"audit r.py --delta 0.1": f"'--delta' {NOT_ASKED}"},
-        "sampling_rate": {"audit r.py --sampling-rate 0.1": f"'--sampling-rate' {NOT_ASKED}"},
-        "clients_per_round": {
-            "audit r.py --clients-per-round 2": f"'--clients-per-round' {NOT_ASKED}"
-        },
-        "clients": {"audit r.py --clients 3": f"'--clients' {NOT_ASKED}"},
-        "neighbours": {"audit r.py --neighbours replace": f"'--neighbours' {NOT_ASKED}"},
-        "least_clients": {"audit r.py --least-clients 2": f"'--least-clients' {NOT_ASKED}"},
-        "not_released": {"audit r.py --not-released output": f"'--not-released' {NOT_ASKED}"},
+        **asked_with_privacy("audit r.py"),
     },
     "check": {
         "tff_source": ALWAYS,
@@ -163,6 +174,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "since": ALWAYS,
         "policy": ALWAYS,
         "as_of": {"explore r.py -o x --as-of 2030-01-31": "'--as-of' has no effect: add --policy"},
+        **asked_with_privacy("explore r.py -o x"),
     },
     "export": {
         "tff_source": ALWAYS,

@@ -14,6 +14,7 @@ from tests.explorer.browser import DESK, PHONE, Explored
 from tests.explorer.conftest import ROUND, Describe
 from tests.explorer.pages import NAMES, ROOT, write_pages
 from tests.explorer.test_page import HOSTILE
+from tffc.api.pages import explore
 from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.policy import Policy, violations
 from tffc.assurance.audit.report import Report
@@ -371,6 +372,23 @@ def test_the_verdict_is_on_the_round_and_the_audit(
     assert "tff.federated_mean(data.score" in shown.text(".audit .user-line")
     shown.click(".audit .broken .link")
     assert shown.page.get_by_role("tab", name="Round").get_attribute("aria-selected") == "true"
+    assert shown.said == []
+    shown.context.close()
+
+
+def test_what_follows_of_privacy_is_on_the_audit(
+    browser: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "round.py").write_text(ROUND)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "private.html"
+    explore("round.py", privacy={"rounds": 3}).save(path)
+    shown = Explored(browser, path)
+    shown.tab("Audit")
+    text = shown.text("#privacy")
+    assert "No differential privacy is claimed" in text
+    assert "no noise is added to the sum" in text
+    assert "a sum without noise" in text
     assert shown.said == []
     shown.context.close()
 

@@ -15,6 +15,7 @@ from tffc.assurance.audit.bundles import (
     program_digests,
     read_for_audit,
 )
+from tffc.assurance.audit.policy import Policy
 from tffc.assurance.audit.policy_reading import PolicySource, PrivacySource, policy_of, question_of
 from tffc.assurance.audit.report import Report, judged, with_privacy
 from tffc.assurance.privacy.question import PrivacyQuestion
@@ -47,7 +48,17 @@ def audit(
       TffcError: the program cannot be read or compiled, or the policy is not one.
     """
     known = None if policy is None else policy_of(policy)
-    asked = None if known is None else known.epsilon
+    report = _audited(source, form, asked_question(known, privacy))
+    return report if known is None else judged(report, known, as_of)
+
+
+def asked_question(policy: Policy | None, privacy: PrivacySource | None) -> PrivacyQuestion | None:
+    """Return what a policy or a caller asks about privacy, if one of them does.
+
+    Raises:
+      TffcError: they ask differently, or what the caller asks is no question.
+    """
+    asked = None if policy is None else policy.epsilon
     question = None if privacy is None else question_of(privacy)
     if question is not None and asked not in (None, question):
         raise LanguageValueError(
@@ -55,8 +66,7 @@ def audit(
             "the policy asks for an ε of its own",
             help="leave privacy out, which a policy with epsilon does not need",
         )
-    report = _audited(source, form, question or asked)
-    return report if known is None else judged(report, known, as_of)
+    return question or asked
 
 
 def _audited(source: Source | Bundle, form: str | None, question: PrivacyQuestion | None) -> Report:

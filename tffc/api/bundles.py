@@ -27,7 +27,7 @@ from tffc.api.programs import Source, program_of, round_of
 from tffc.api.proofs import BundleProof
 from tffc.api.runs import Run, WrittenTypes
 from tffc.api.texts import Style
-from tffc.assurance.audit.policy_reading import PolicySource
+from tffc.assurance.audit.policy_reading import PolicySource, PrivacySource
 from tffc.assurance.audit.report import Report
 from tffc.assurance.diff.programs import ProgramDifference
 from tffc.assurance.validation import Report as Verification
@@ -80,9 +80,10 @@ class CompiledBundle(OpenedBundle):
         *,
         policy: PolicySource | None = None,
         as_of: datetime.date | None = None,
+        privacy: PrivacySource | None = None,
     ) -> Report:
         """Audit what leaves the clients; see `tffc.audit`."""
-        return audits.audit(self, policy=policy, as_of=as_of)
+        return audits.audit(self, policy=policy, as_of=as_of, privacy=privacy)
 
     def diff(self, other: Source | Bundle) -> list[ProgramDifference]:
         """Return what differs in another program or bundle; see `tffc.diff`."""
@@ -94,9 +95,10 @@ class CompiledBundle(OpenedBundle):
         since: Source | Bundle | None = None,
         policy: PolicySource | None = None,
         as_of: datetime.date | None = None,
+        privacy: PrivacySource | None = None,
     ) -> HtmlPage:
         """Return the HTML page about the round; see `tffc.explore`."""
-        return pages.explore(self, since=since, policy=policy, as_of=as_of)
+        return pages.explore(self, since=since, policy=policy, as_of=as_of, privacy=privacy)
 
     def text(self, style: Style = "formatted") -> str:
         """Return the text of all parts; see `tffc.text`."""

@@ -7,13 +7,13 @@ import os
 import pathlib
 from collections.abc import Callable
 
-from tffc.api.audits import report_on_bundle, report_on_program
+from tffc.api.audits import asked_question, report_on_bundle, report_on_program
 from tffc.api.boundary import public
 from tffc.api.opened_bundles import name_of, opened
 from tffc.api.programs import Program, Source, round_of
 from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.bundles import Reading, read_for_audit
-from tffc.assurance.audit.policy_reading import PolicySource, policy_of
+from tffc.assurance.audit.policy_reading import PolicySource, PrivacySource, policy_of
 from tffc.assurance.audit.report import Report, judged, source_name, with_privacy
 from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.bundle.bundle import Bundle
@@ -59,12 +59,13 @@ def explore(
     since: Source | Bundle | None = None,
     policy: PolicySource | None = None,
     as_of: datetime.date | None = None,
+    privacy: PrivacySource | None = None,
 ) -> HtmlPage:
     """Return an HTML page about a round: its stages, your source, passes, graphs and audit.
 
     The page is a single file that needs no network; a notebook shows it in the cell.  `since` is an
-    older version to show changes from; `policy` and `as_of` are as for `tffc.audit`.  A bundle
-    whose components are not proved to compute its program is shown from its components.
+    older version to show changes from; `policy`, `as_of` and `privacy` are as for `tffc.audit`.  A
+    bundle whose components are not proved to compute its program is shown from its components.
 
     Raises:
       TffcError: the program cannot be read or compiled, or the policy is not one.
@@ -74,7 +75,7 @@ def explore(
     def judge(report: Report) -> Report:
         return report if known is None else judged(report, known, as_of)
 
-    question = None if known is None else known.epsilon
+    question = asked_question(known, privacy)
     name, source = name_of(source), opened(source, form)
     if isinstance(source, Bundle):
         older = None if since is None else older_version(since, source.form)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tffc.assurance.audit.policy import Policy
 from tffc.assurance.privacy.question import NEIGHBOURS, CohortKind, Cohorts, PrivacyQuestion
 from tffc.cli.options import refuse_without_effect, together
 
@@ -127,3 +128,16 @@ def privacy_question(
         least_clients,
         withheld=not_released,
     )
+
+
+def question_of(policy: Policy | None, question: PrivacyQuestion | None) -> PrivacyQuestion | None:
+    """Return what a policy asks about privacy, or else what the options ask.
+
+    Raises:
+      click.UsageError: both ask something.
+    """
+    if policy is None or policy.epsilon is None:
+        return question
+    if question is not None:
+        raise click.UsageError("'--privacy' has no effect: the policy asks for an ε of its own")
+    return policy.epsilon

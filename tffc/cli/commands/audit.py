@@ -29,7 +29,7 @@ from tffc.cli.options import (
     tff_source_option,
 )
 from tffc.cli.output import say, write_text
-from tffc.cli.privacy import privacy_options, privacy_question
+from tffc.cli.privacy import privacy_options, privacy_question, question_of
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
 from tffc.cli.sources import read_computation, read_round, refuse_form_of_bundle
@@ -114,12 +114,8 @@ def audit_command(
         refuse_without_effect("add --policy", "as_of")
         if format == "sarif":
             raise click.UsageError("'--format sarif' has nothing to show: add --policy")
-    question = privacy_question(**privacy)
     known = None if policy is None else read_policy(policy)
-    if known is not None and known.epsilon is not None:
-        if question is not None:
-            raise click.UsageError("'--privacy' has no effect: the policy asks for an ε of its own")
-        question = known.epsilon
+    question = question_of(known, privacy_question(**privacy))
     if initialize is not None and question is None:
         raise click.UsageError("'--initialize' has no effect: add --privacy")
     refuse_form_of_bundle(source, form)

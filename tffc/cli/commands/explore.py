@@ -7,6 +7,7 @@ import datetime
 import functools
 import os
 import pathlib
+from typing import Any
 
 import click
 
@@ -30,6 +31,7 @@ from tffc.cli.options import (
     watch_option,
 )
 from tffc.cli.output import say, write_text
+from tffc.cli.privacy import privacy_options, privacy_question, question_of
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
 from tffc.cli.revisions import at_revision, is_revision, lines_at, revision_of
@@ -65,6 +67,7 @@ from tffc.support.errors import TffcError
     type=click.DateTime(["%Y-%m-%d"]),
     help="Evaluate exceptions as of this day.  [default: today]",
 )
+@privacy_options()
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 @watch_option
 @size_option
@@ -78,6 +81,7 @@ def explore_command(
     as_of: datetime.datetime | None,
     is_opened: bool,
     watch: bool,
+    **privacy: Any,
 ) -> None:
     """Write an HTML page about a round: its stages, your source, passes, graphs and audit.
 
@@ -100,9 +104,13 @@ def explore_command(
           --since build/training -o build/training.html
       # Show the verdict of a policy.
       tffc explore round.pb --policy policy.yaml -o build/round.html
+      # Show which differential privacy follows.
+      tffc explore examples/private_averaging/private_averaging.py:training \\
+          --privacy --rounds 30 -o build/private.html
     """
     if policy is None:
         refuse_without_effect("add --policy", "as_of")
+    question = privacy_question(**privacy)
     for option, is_given in (("--open", is_opened), ("--watch", watch)):
         if is_given and out == "-":
             raise click.UsageError(f"'{option}' needs a file: give --out a name")
@@ -111,7 +119,8 @@ def explore_command(
     def explore() -> None:
         known = None if policy is None else read_policy(policy)
         day = None if as_of is None else as_of.date()
-        description = _describe(_Asked(source, form, since, known, day))
+        asked = question_of(known, question)
+        description = _describe(_Asked(source, form, since, known, day, asked))
         write_text(page(description.plain), out)
         if left:
             _open(left.pop())
@@ -124,19 +133,15 @@ def explore_command(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a page is about: a source and its form, an older version, and a policy with the day as
-    of which its exceptions are evaluated."""
+    """What a page is about: a source and its form, an older version, a policy with the day as of
+    which its exceptions are evaluated, and what is asked about privacy."""
 
     source: str
     form: str | None
     since: str | None
     policy: Policy | None
     as_of: datetime.date | None
-
-    @property
-    def question(self) -> PrivacyQuestion | None:
-        """What the policy asks about privacy."""
-        return None if self.policy is None else self.policy.epsilon
+    question: PrivacyQuestion | None
 
     def judged(self, report: Report) -> Report:
         """Return a report with the policy and its violations; say the verdict."""

@@ -1,6 +1,8 @@
 // The audit: its verdict, what leaves the clients, what they are sent, and what is kept.
 
 import { code, counted, exactBytes, h, name } from "./dom.js";
+import { banner, entry, fact, listed } from "./entries.js";
+import { privacySection } from "./privacy.js";
 
 const MARKS = { passes: ["good", "\u2713"], violates: ["bad", "\u2715"] };
 const STATES = { holds: "good", "in use": "good", violated: "bad", ended: "bad" };
@@ -34,6 +36,7 @@ export function auditTab(explorer) {
     section("What each client is sent", audit.broadcasts.map((each) => entry("", titled(each), [...depends(each), ["as", sized(each)]]))),
     section("Effects outside the channels", audit.effects.map(effect)),
     section("What is kept and put out", audit.state.length + audit.output.length ? results([...audit.state, ...audit.output]) : []),
+    report.privacy ? privacySection(report.privacy) : null,
     h("p", { class: "hint" }, "What is said of a value holds for every argument: it may name more than the value does depend on, never less."));
 }
 
@@ -54,11 +57,6 @@ export function unproved(report) {
   if (!report || report.read.what === "program") return null;
   return banner("doubtful", "!", "Read from the components",
     `The components of this bundle are not proved to compute the program in it. This page is about the components, which are what runs. The prover says: ${report.read.proof?.reason ?? "nothing"}.`);
-}
-
-function banner(kind, mark, title, text) {
-  return h("section", { class: `verdict ${kind}` }, h("span", { class: "mark", "aria-hidden": "true" }, mark),
-    h("div", {}, h("h2", {}, title), text ? h("p", {}, text) : null));
 }
 
 function facts({ program, read, policy: applied, tool }) {
@@ -116,14 +114,6 @@ function results(values) {
     ].map((cell, index) => h("td", { "data-head": heads[index] }, cell)))))));
 }
 
-function entry(kind, head, rows) {
-  return h("article", { class: `entry ${kind}` }, head, h("dl", {}, rows.filter(Boolean).map(([label, value]) => fact(label, value))));
-}
-
-function fact(label, value) {
-  return h("div", {}, h("dt", {}, label), h("dd", {}, value));
-}
-
 function depends({ depends: { listed: all } }) {
   const rows = Object.entries(all).map(([label, names]) => [label, listed(names)]);
   return rows.length ? rows : [["data", "nothing: a constant"]];
@@ -131,8 +121,4 @@ function depends({ depends: { listed: all } }) {
 
 function sized({ size, type }) {
   return [exactBytes(size), ", ", type.length <= 200 ? code(type) : h("details", {}, h("summary", {}, "type"), code(type))];
-}
-
-function listed(values) {
-  return values.length ? values.map((each, index) => [index ? ", " : "", name(each)]) : "nothing";
 }

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable
 from typing import Any
 
+from tffc.assurance.audit.evaluation import AbstractEvaluator
 from tffc.assurance.audit.flow import (
     DEEPEST_DATASET,
     NOTHING,
@@ -24,22 +25,14 @@ from tffc.assurance.audit.outcomes import Draw, NodeEffect, Outside
 from tffc.assurance.audit.sections import SectionWalk
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.language.calls import operands, uri_of
-from tffc.language.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
 from tffc.language.nodes import (
-    Block,
-    Call,
     Compiled,
     Intrinsic,
-    Lambda,
     Node,
-    Reference,
-    Selection,
-    StructNode,
 )
 from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.operand import from_leaves, in_component_order, rebuild
-from tffc.support.guards import is_tuple
 from tffc.support.trampoline import Task, run
 
 
@@ -160,15 +153,12 @@ def round_flows(program: StagedRound) -> RoundFlows:
     return _RoundWalk(program).flows()
 
 
-class _RoundWalk:
-    """Evaluates a round over flows instead of tensors; the value of a function is its node.
-
-    A flat program binds each name once, so `_values` holds everything in scope.
-    """
+class _RoundWalk(AbstractEvaluator):
+    """Evaluates a round over flows instead of tensors."""
 
     def __init__(self, program: StagedRound) -> None:
+        super().__init__()
         self._round = program
-        self._values: dict[str, Any] = {}
         self._sources = Sources()
         self._outside = Outside()
         self._sections: dict[tuple[str, Compiled], SectionWalk] = {}
@@ -182,24 +172,24 @@ class _RoundWalk:
         parameter = self._round.type.parameter
         assert isinstance(parameter, StructType)
         state, data = parameter.names
-        self._values[self._round.parameter] = (
+        self.values[self._round.parameter] = (
             self._given(parameter[0], state or "state", Kind.STATE),
             self._given(parameter[1], data or "data", Kind.DATA),
         )
         before = None
-        while before != (self._outside.state(), self._values[self._round.parameter]):
+        while before != (self._outside.state(), self.values[self._round.parameter]):
             # What one section leaves outside, another may find, in this round or the next.
-            before = self._outside.state(), self._values[self._round.parameter]
+            before = self._outside.state(), self.values[self._round.parameter]
             for staged in self._round.calls.values():
                 self._call = staged.name
-                self._values[staged.name] = self._staged(staged)
+                self.values[staged.name] = self._staged(staged)
             self._begin_next_round()
         return RoundFlows(
             self._sources,
             self._contributions,
             self._broadcasts,
             {
-                name: tuple(flow.total() for flow in flatten(self._value(node)))
+                name: tuple(flow.total() for flow in flatten(self.value(node)))
                 for name, node in results_of(self._round).items()
             },
             tuple(
@@ -208,18 +198,18 @@ class _RoundWalk:
                 for effect, sources in walk.effects().items()
             ),
             {
-                name: tuple(flow.total() for flow in flatten(self._values[name]))
+                name: tuple(flow.total() for flow in flatten(self.values[name]))
                 for name in self._round.calls
             },
         )
 
     def _begin_next_round(self) -> None:
         """Let what clients keep of this round be in the states that they have in the next."""
-        server, held = self._values[self._round.parameter]
+        server, held = self.values[self._round.parameter]
         for kept in self._round.kept:
             data, state = held
-            joined = _joined(state, self._value(kept))
-            self._values[self._round.parameter] = server, (data, joined)
+            joined = _joined(state, self.value(kept))
+            self.values[self._round.parameter] = server, (data, joined)
 
     def _given(self, type: Type, label: str, kind: Kind) -> Flows:
         """Return the flows of a part of the round's parameter, with a source for each leaf."""
@@ -247,10 +237,10 @@ class _RoundWalk:
         if staged.stage is Stage.AGGREGATE:
             return self._aggregate(staged)
         if staged.stage is Stage.BROADCAST:
-            values = tuple(map(self._value, operands(call)))
+            values = tuple(map(self.value, operands(call)))
             self._broadcasts[staged.name] = total_of(flatten(values))
             return values[0] if len(values) == 1 else _opaque(call.type, values)
-        return self._value(call)
+        return self.value(call)
 
     def _aggregate(self, staged: StagedCall) -> Flows:
         """Record the clients' contributions; return a result that depends on the aggregation.
@@ -274,67 +264,31 @@ class _RoundWalk:
         The total is a fixed point: `accumulate` and `merge` are applied until they add no sources,
         which covers any number of clients.
         """
-        total, accumulate, merge, report = map(self._value, rest)
+        total, accumulate, merge, report = map(self.value, rest)
         value = _filled(type, channel)
         while True:
-            added = run(self._apply(accumulate, (total, value)))
-            merged = run(self._apply(merge, (added, added)))
+            added = run(self.apply(accumulate, (total, value)))
+            merged = run(self.apply(merge, (added, added)))
             after = _joined(_joined(total, added), merged)
             if after == total:
-                return run(self._apply(report, total))
+                return run(self.apply(report, total))
             total = after
 
     # Expressions.
 
-    def _value(self, node: Node) -> Any:
-        return run(self._evaluate(node))
-
     def _total(self, nodes: Iterable[Node]) -> int:
-        return total_of(flow for node in nodes for flow in flatten(self._value(node)))
+        return total_of(flow for node in nodes for flow in flatten(self.value(node)))
 
-    def _evaluate(self, node: Node) -> Task[Any]:
-        match node:
-            case Reference():
-                return self._values[node.name]
-            case Selection():
-                source = yield self._evaluate(node.source)
-                return source[node.index] if is_tuple(source) else source
-            case StructNode():
-                values: list[Any] = []
-                for element in node.values:
-                    values.append((yield self._evaluate(element)))
-                return tuple(values)
-            case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
-                return node
-            case Call():
-                function = yield self._evaluate(node.function)
-                argument = None
-                if node.argument is not None:
-                    argument = yield self._evaluate(node.argument)
-                return (yield self._apply(function, argument))
-            case Block():
-                for binding in node.locals:
-                    self._values[binding.name] = yield self._evaluate(binding.value)
-                return (yield self._evaluate(node.result))
-            case _:
-                return _filled(node.type, NOTHING)
+    def constant(self, node: Node) -> Any:
+        return _filled(node.type, NOTHING)
 
-    def _apply(self, function: Any, argument: Any) -> Task[Any]:
-        """Return the result of a function for an argument."""
-        match function:
-            case Lambda():
-                if function.parameter_name is not None:
-                    self._values[function.parameter_name] = argument
-                return (yield self._evaluate(function.result))
-            case Compiled():
-                assert isinstance(function.type, FunctionType)
-                arguments = [] if argument is None else flatten(argument)
-                flows = self._section(function).results(arguments, self._decides)
-                return from_leaves(function.type.result, flows)
-            case _:
-                return (yield self._operate(function, argument))
+    def section(self, section: Compiled, argument: Any) -> Any:
+        assert isinstance(section.type, FunctionType)
+        arguments = [] if argument is None else flatten(argument)
+        flows = self._walk(section).results(arguments, self._decides)
+        return from_leaves(section.type.result, flows)
 
-    def _section(self, section: Compiled) -> SectionWalk:
+    def _walk(self, section: Compiled) -> SectionWalk:
         key = self._call, section
         if key not in self._sections:
             call = self._call
@@ -345,17 +299,9 @@ class _RoundWalk:
             self._sections[key] = SectionWalk(section, source_of, self._outside)
         return self._sections[key]
 
-    def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
-        """Return the result of an operator that does not communicate."""
+    def operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
         assert isinstance(operator.type, FunctionType)
         match operator.uri:
-            case uri if uri in PLACEMENTS_ONLY:
-                return argument
-            case uri if uri in MAPS:
-                function, value = argument
-                return (yield self._apply(function, value))
-            case uri if uri in EVALUATIONS:
-                return (yield self._apply(argument, None))
             case "sequence_map":
                 function, sequence = argument
                 element = self._element(sequence, _parameter(function))
@@ -384,7 +330,7 @@ class _RoundWalk:
         """Return the result of a function that runs for each element of a sequence."""
         before = self._decides
         self._decides |= sequence.count()
-        result = yield self._apply(function, argument)
+        result = yield self.apply(function, argument)
         self._decides = before
         return result
 

@@ -64,7 +64,26 @@ def doubled(number):
 @tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
 def total(state, data):
     return state, tff.federated_sum(tff.federated_map(doubled, data))
+
+@tff.tf_computation(np.int32)
+def clipped(number):
+    return tf.clip_by_value(tf.cast(number, tf.float32), -1.0, 1.0)
+
+@tff.tf_computation(np.float32)
+def noisy(total):
+    return tf.math.is_finite(total + tf.random.normal([], stddev=8.0))
+
+@tff.federated_computation
+def begin():
+    return tff.federated_value(np.int32(5), tff.SERVER)
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def follow(state, data):
+    return state, tff.federated_map(noisy, tff.federated_sum(tff.federated_map(clipped, data)))
+
+private = tff.templates.IterativeProcess(begin, follow)
 """
+"""What `private` puts out is always the same, so that its runs can be compared."""
 
 FORM = "--form distribute-aggregate"
 
@@ -133,6 +152,10 @@ COMMANDS = {
         "--state-in first.npz",
         again="run heavy.py:total --data data --rounds 9 --out new --plot old.svg "
         "--report old.html --resume",
+    ),
+    "run with a privacy budget": heavy(
+        "run heavy.py:private --data data --rounds 9 --out new --privacy-budget 50",
+        again="run heavy.py:private --data data --rounds 9 --out new --privacy-budget 50 --resume",
     ),
     "sign": Case("sign built --key alice", ("built",)),
     "show": Case("show run --to csv -o old.csv"),

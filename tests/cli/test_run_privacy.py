@@ -128,8 +128,8 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     (folder / "dp.py").write_text(PROGRAM)
     for name in BUNDLES:
         args = ["compile", f"{folder}/dp.py:{name}", "--form", "mapreduce"]
-        made = CliRunner().invoke(application, [*args, "--out", str(folder / name)])
-        assert made.exit_code == 0, made.output
+        result = CliRunner().invoke(application, [*args, "--out", str(folder / name)])
+        assert result.exit_code == 0, result.output
     return folder
 
 
@@ -186,8 +186,8 @@ def test_a_run_that_is_resumed_says_the_same_again(budgeted: Budgeted) -> None:
     assert ran.stderr.endswith(SPENT.format("the state after round 5 is in out/state.npz"))
     for _ in range(2):
         ran = budgeted("private", 10, *BUDGET, "--out", "out", "--resume")
-        kept = "no further round was finished; the run in out is as it was"
-        assert (ran.code, ran.stdout, ran.stderr) == (1, "", SPENT.format(kept))
+        stopped = "no further round was finished; the run in out is as it was"
+        assert (ran.code, ran.stdout, ran.stderr) == (1, "", SPENT.format(stopped))
     assert budgeted("private", 5, *BUDGET, "--out", "out", "--resume").code == 0
 
 
@@ -301,8 +301,8 @@ def test_an_output_that_nobody_else_sees(budgeted: Budgeted, tmp_path: pathlib.P
     options = ("--not-released", "output.exact", "--out", "out")
     ran = budgeted("exact", 2, *BUDGET, *options)
     assert ran.code == 0
-    kept = json.loads((tmp_path / "out/run.json").read_text())["privacy"]
-    assert kept["withheld"] == ["output.exact"]
+    record = json.loads((tmp_path / "out/run.json").read_text())["privacy"]
+    assert record["withheld"] == ["output.exact"]
     ran = budgeted("exact", 2, *BUDGET, "--not-released", "output.loss")
     assert ran.refusal.startswith("error[E706]: 'output.loss' is not the path of an output\n")
 
@@ -368,8 +368,8 @@ def test_a_state_of_another_program(budgeted: Budgeted, tmp_path: pathlib.Path) 
     # The state is not from the first one of the program, from here on.
     budgeted("any_state", 1, "--privacy-budget", "3", "--state-in", "five", "--out", "eight")
     for name, is_from_first in (("one", True), ("three", True), ("five", False), ("eight", False)):
-        kept = json.loads((tmp_path / name / "run.json").read_text())["privacy"]
-        assert kept["is_from_first"] == is_from_first
+        record = json.loads((tmp_path / name / "run.json").read_text())["privacy"]
+        assert record["is_from_first"] == is_from_first
     ran = budgeted("stated", 9, *BUDGET, "--continue-from", "five", "--out", "six")
     assert ran.refusal.startswith(NOT_SHOWN)
     budgeted("stated", 2, "--out", "seven")

@@ -40,9 +40,9 @@ def function_of(section: Compiled) -> Callable[[Sequence[Any]], list[Any]]:
     assert not content.initialize_op
 
     def run(values: Sequence[Any]) -> list[Any]:
-        given = {name: v for (name, _), v in zip(content.parameter, values, strict=True)}
+        feeds = {name: v for (name, _), v in zip(content.parameter, values, strict=True)}
         results = [name for name, _ in content.result]
-        return list(tf.graph_util.import_graph_def(graph, given, results))
+        return list(tf.graph_util.import_graph_def(graph, feeds, results))
 
     return run
 

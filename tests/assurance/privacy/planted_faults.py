@@ -136,8 +136,8 @@ def faults() -> Iterator[Fault]:
         yield Fault(name, Steps(server=function), HIDING, fits)
     for name, extra in EXTRAS.items():
         yield Fault(f"{name} without noise", Steps(extra=extra), HIDING, of_floats)
-    kept = Steps(server=lambda base, state, sums: (sums, base.noisy(sums)), sends_kept=True)
-    yield Fault("sum kept and broadcast", kept, HIDING, with_server_noise)
+    fault = Steps(server=lambda base, state, sums: (sums, base.noisy(sums)), sends_kept=True)
+    yield Fault("sum kept and broadcast", fault, HIDING, with_server_noise)
     yield from WORSE
 
 

@@ -203,8 +203,8 @@ def norm_in_half_precision(base: Base, bound: Any, values: Tensors) -> Tensors:
 def mask_in_another_order(base: Base, bound: Any, values: Tensors) -> Tensors:
     square = tf.reshape(tf.concat([tf.reshape(v, [-1]) for v in values], 0)[:4], [2, 2])
     small = tf.transpose(tf.abs(square) <= bound)
-    kept = tf.where(small, square, tf.zeros_like(square))
-    flat = tf.concat([tf.reshape(kept, [-1]), tf.zeros([8])], 0)
+    zeroed = tf.where(small, square, tf.zeros_like(square))
+    flat = tf.concat([tf.reshape(zeroed, [-1]), tf.zeros([8])], 0)
     return typed(base, [tf.reshape(flat[: np.prod(v.shape)], v.shape) for v in values])
 
 

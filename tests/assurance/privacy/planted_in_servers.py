@@ -417,6 +417,6 @@ def scale_of_a_kept_sum(base: Base, state: Any, sums: Tensors) -> tuple[Tensors,
 @whole_server(of_normal_noise)
 def scale_that_is_not_known(base: Base, state: Any, sums: Tensors) -> tuple[Tensors, Tensors]:
     scale = next(iter(state["kept"]))[..., :1]
-    kept = [tf.zeros_like(t) + base.noise(t.shape) for t in sums]
+    noise = [tf.zeros_like(t) + base.noise(t.shape) for t in sums]
     scale = tf.reshape(scale, [-1])[0]
-    return kept, [t + scale * base.noise(t.shape) for t in sums]
+    return noise, [t + scale * base.noise(t.shape) for t in sums]

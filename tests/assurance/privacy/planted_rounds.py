@@ -173,7 +173,7 @@ def process_of(base: Base, steps: Steps) -> Any:
 
     types = list(work.type_signature.result)
     count = len(types) - (steps.extra is not None)
-    kept = tff.to_type(
+    state_type = tff.to_type(
         collections.OrderedDict(
             bound=bound,
             number=bound,
@@ -193,7 +193,7 @@ def process_of(base: Base, steps: Steps) -> Any:
     def initialize() -> Any:
         return tff.federated_eval(first, tff.SERVER)
 
-    @tff.tf_computation(kept, tff.to_type(types))
+    @tff.tf_computation(state_type, tff.to_type(types))
     def finish(state: Any, sums: Any) -> Any:
         totals = list(sums)
         server = steps.server or (lambda base, state, sums: (list(state["kept"]), base.noisy(sums)))
@@ -201,10 +201,12 @@ def process_of(base: Base, steps: Steps) -> Any:
         new = collections.OrderedDict(state, kept=values)
         return new, [tf.identity(each) for each in (*released, *totals[count:])]
 
-    bound_of = tff.tf_computation(kept)(lambda state: tf.identity(state["bound"]))
-    work_with = tff.tf_computation(kept, base.data)(lambda state, data: work(state["bound"], data))
+    bound_of = tff.tf_computation(state_type)(lambda state: tf.identity(state["bound"]))
+    work_with = tff.tf_computation(state_type, base.data)(
+        lambda state, data: work(state["bound"], data)
+    )
 
-    @tff.federated_computation(tff.types.at_server(kept), tff.types.at_clients(base.data))
+    @tff.federated_computation(tff.types.at_server(state_type), tff.types.at_clients(base.data))
     def next_round(state: Any, data: Any) -> Any:
         if steps.sends_kept:
             each = tff.federated_map(work_with, (tff.federated_broadcast(state), data))

@@ -180,9 +180,9 @@ def test_only_chances_that_nobody_knows_count(
 def test_what_the_derivation_does_not_cover(
     options: dict[str, Any], neighbours: Neighbours, words: list[str]
 ) -> None:
-    found = list(obstacles(identity(**options), neighbours))
-    assert len(found) == len(words)
-    assert all(word in text for word, text in zip(words, found, strict=True))
+    reasons = list(obstacles(identity(**options), neighbours))
+    assert len(reasons) == len(words)
+    assert all(word in text for word, text in zip(words, reasons, strict=True))
 
 
 @pytest.mark.slow
@@ -209,13 +209,13 @@ def test_earlier_rounds_count() -> None:
 
 def test_finished_rounds_are_earlier_rounds_of_the_next_run() -> None:
     report = RunReport.in_memory("x", identity(), rows(3), [])
-    kept = kept_mechanisms(ONE)
-    assert rounds_done(report, kept, ADD) == (EarlierRounds(3, kept, rate=0.1),)
-    assert rounds_done(report, kept, REPLACE) == (EarlierRounds(3, kept),)
+    mechanisms = kept_mechanisms(ONE)
+    assert rounds_done(report, mechanisms, ADD) == (EarlierRounds(3, mechanisms, rate=0.1),)
+    assert rounds_done(report, mechanisms, REPLACE) == (EarlierRounds(3, mechanisms),)
     secret = Sampling(10, 5, seed_is_secret=True)
     report = RunReport.in_memory("x", identity(secret), rows(3), [])
-    expected = EarlierRounds(3, kept, size=10, population=100)
-    assert rounds_done(report, kept, REPLACE) == (expected,)
+    expected = EarlierRounds(3, mechanisms, size=10, population=100)
+    assert rounds_done(report, mechanisms, REPLACE) == (expected,)
 
 
 def test_the_sentence_says_what_is_not_in_it() -> None:

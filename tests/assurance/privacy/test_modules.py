@@ -111,8 +111,8 @@ def tanh(tree: Any) -> Any:
 
 def zeroed(tree: Any) -> Any:
     norm = global_norm(tree)
-    kept = jax.tree.map(lambda x: jnp.where(norm <= 30.0, x, jnp.zeros_like(x)), tree)
-    return by_minimum(kept)
+    zeroed = jax.tree.map(lambda x: jnp.where(norm <= 30.0, x, jnp.zeros_like(x)), tree)
+    return by_minimum(zeroed)
 
 
 def transposed(tree: Any) -> Any:

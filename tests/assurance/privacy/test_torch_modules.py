@@ -81,8 +81,8 @@ def box(pair: Any) -> Any:
 
 def zeroed(pair: Any) -> Any:
     norm = norm_of_norms(pair.values())
-    kept = {n: torch.where(norm <= 30.0, x, torch.zeros_like(x)) for n, x in pair.items()}
-    return clip_grad_norm(kept)
+    zeroed = {n: torch.where(norm <= 30.0, x, torch.zeros_like(x)) for n, x in pair.items()}
+    return clip_grad_norm(zeroed)
 
 
 def loss(model: Any, batch: Any) -> Any:

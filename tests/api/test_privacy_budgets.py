@@ -39,6 +39,7 @@ SPENT = (
 )
 
 
+@pytest.mark.slow
 def test_a_run_refuses_the_round_that_exceeds_its_budget(bundle: Any) -> None:
     run = bundle.run(DATA, 9, privacy_budget=4.2)
     assert run.spent.epsilon == 0

@@ -273,6 +273,7 @@ def message(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.
     return tmp_path / "x.pb"
 
 
+@pytest.mark.slow
 def test_a_message_has_its_resources_beside_it(message: pathlib.Path) -> None:
     folder = message.parent / "x.resources"
     assert files_in(folder) == {DIGESTS[0]: BASE.tobytes(), DIGESTS[1]: BIAS.tobytes()}

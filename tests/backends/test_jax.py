@@ -322,6 +322,7 @@ def test_generated_map_reduce_forms(case: tuple[Node, Any, list[Any]]) -> None:
     check_map_reduce_form(case)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(with_inputs(mixed(broadcast_rounds())))
 def test_generated_broadcast_forms(case: tuple[Node, Any, list[Any]]) -> None:

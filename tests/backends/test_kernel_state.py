@@ -194,6 +194,7 @@ def round_of(body: Callable[..., Any]) -> Any:
 QUICK = (two_equal_functions, mapped_by_callers_of_one, reduced_in_a_function, branches)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in PROGRAMS],

@@ -141,6 +141,7 @@ def assert_draws_as_often(program: Any, form: str) -> None:
     validate(program.node, arguments, default_pipeline(), form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("pair", [constant_and_draw, two_draws, draws_for_each_element])
 def test_server_work_may_be_split_between_parts(pair: Any, form: str) -> None:

@@ -38,6 +38,7 @@ def sum_below(x: Any) -> Any:
     return numbers.reduce(0, lambda total, n: total + tf.cast(n, tf.int32))  # pyright: ignore[reportArgumentType]  # TensorFlow takes numbers, too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("local", "of_two"), [(count_up, 12), (look_up, 4), (sum_below, 1)])
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_two_calls_at_each_place(form: str, local: Any, of_two: int) -> None:

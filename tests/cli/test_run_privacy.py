@@ -179,6 +179,7 @@ def test_a_run_ends_before_the_round_that_exceeds_its_budget(
     assert "<td>ε = 2 at δ = 1e-06</td>" in page
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_says_the_same_again(budgeted: Budgeted) -> None:
     budgeted("private", 3, *BUDGET, "--out", "out")
     ran = budgeted("private", 10, *BUDGET, "--out", "out", "--resume")
@@ -316,6 +317,7 @@ def test_a_mean_of_a_least_number_of_clients(budgeted: Budgeted) -> None:
 # What was spent before.
 
 
+@pytest.mark.slow
 def test_the_rounds_of_an_earlier_run_count(budgeted: Budgeted, tmp_path: pathlib.Path) -> None:
     budgeted("private", 3, *BUDGET, "--out", "one")
     budgeted("private", 1, *BUDGET, "--out", "two", "--continue-from", "one")
@@ -330,6 +332,7 @@ def test_the_rounds_of_an_earlier_run_count(budgeted: Budgeted, tmp_path: pathli
     assert "the 5 rounds that were done have ε = 1.99453" in ran.stderr
 
 
+@pytest.mark.slow
 def test_the_rounds_of_a_run_without_a_budget_count(budgeted: Budgeted) -> None:
     budgeted("private", 4, "--out", "one")
     ran = budgeted("private", 10, *BUDGET, "--continue-from", "one")
@@ -356,6 +359,7 @@ def test_a_state_that_is_not_that_of_its_run(budgeted: Budgeted, tmp_path: pathl
     assert " = note: one/state.npz is not the last state of the run\n" in ran.refusal
 
 
+@pytest.mark.slow
 def test_a_state_of_another_program(budgeted: Budgeted, tmp_path: pathlib.Path) -> None:
     budgeted("any_state", 2, *BUDGET, "--out", "one")
     ran = budgeted("stated", 1, *BUDGET, "--continue-from", "one", "--out", "two")

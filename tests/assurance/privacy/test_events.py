@@ -25,6 +25,7 @@ def joined(mechanisms: events.Mechanisms) -> dict[type, float]:
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE, Neighbours.REPLACE])
 @pytest.mark.parametrize("name", events.EVENTS)
 def test_multipliers(name: str, neighbours: Neighbours) -> None:

@@ -78,6 +78,7 @@ def by_hand(event: Any) -> float:
     return float(accountant.get_epsilon(DELTA))
 
 
+@pytest.mark.slow
 def test_rounds_of_different_choices_are_composed() -> None:
     library: Any = pytest.importorskip("dp_accounting")
     gaussian = library.GaussianDpEvent(1.0)
@@ -101,6 +102,7 @@ def test_rounds_of_different_choices_are_composed() -> None:
     assert (spent.rounds, spent.is_amplified) == (15, True)
 
 
+@pytest.mark.slow
 def test_without_a_bound_nothing_is_gained_for_all() -> None:
     pytest.importorskip("dp_accounting")
     both = (Gaussian(1.0), Laplacian(2.0))
@@ -131,6 +133,7 @@ def test_skellam_s_noise_is_added_up_without_amplification() -> None:
     assert not spent.is_amplified
 
 
+@pytest.mark.slow
 def test_a_fixed_number_and_any_clients_are_composed() -> None:
     pytest.importorskip("dp_accounting")
     stretches = [Stretch(10, ONE, FIXED), Stretch(5, ONE)]

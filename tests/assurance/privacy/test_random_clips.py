@@ -103,6 +103,7 @@ def check(seed: int, neighbours: Neighbours) -> frozenset[int]:
     return frozenset(changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_some_clips(seed: int) -> None:
     check(seed, Neighbours.ADD_OR_REMOVE)

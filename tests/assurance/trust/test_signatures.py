@@ -41,6 +41,7 @@ FORMATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_keys(site: Site, kind: str, format: str) -> None:

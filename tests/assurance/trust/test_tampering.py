@@ -331,6 +331,7 @@ def reasons(site: Site) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_tampering_is_refused_with_its_reason(site: Site, way: str) -> None:
     assert reasons(site) == ""

@@ -233,6 +233,7 @@ SPLIT["keys of a table that differ"] = (keys_of_a_table, (INT, [None]))
 QUICK = ("ids with a colon", "features and labels", "words")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in SPLIT],

@@ -197,6 +197,7 @@ def sample_of_one(state, data):
     return state, tff.federated_aggregate(data, zero(), accumulate, merge, report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("program", [noise_on_a_sum, sample_of_one], ids=["noise", "sample"])
 def test_aggregations(program: Any, form: str) -> None:

@@ -86,6 +86,7 @@ def test_the_reference_side_stands_alone(root: str) -> None:
     }.isdisjoint(reached(root))
 
 
+@pytest.mark.slow
 def test_the_interpreter_is_all_there() -> None:
     importers = reached("tffc.assurance.validation.watched")
     assert {

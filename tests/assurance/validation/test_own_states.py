@@ -86,6 +86,7 @@ PROCESSES: dict[str, tuple[Process, list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROCESSES)
 def test_every_other_argument_has_an_own_state(case: str) -> None:
     process, expected = PROCESSES[case]

@@ -153,6 +153,7 @@ def is_alive(process: int) -> bool:
     return state.rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_what_a_process_owns_ends_with_it(how: signal.Signals, tmp_path: pathlib.Path) -> None:
     (tmp_path / "owning.py").write_text(OWNING)

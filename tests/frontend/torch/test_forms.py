@@ -90,6 +90,7 @@ def data(each: Trainer) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_forms(name: str) -> None:
     if name in zoo.HUGGING_FACE:

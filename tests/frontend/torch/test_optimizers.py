@@ -73,6 +73,7 @@ def arrays(memory: Any) -> Any:
     return OrderedDict((name, arrays(value)) for name, value in memory.items())
 
 
+@pytest.mark.slow
 # In float32, the steps of torch.optim itself are up to 1.3e-6 from those in float64.
 @pytest.mark.parametrize(
     ("dtype", "bound"),

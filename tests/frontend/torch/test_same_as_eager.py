@@ -231,6 +231,7 @@ def leaves(value: Any) -> list[Any]:
     return [np.asarray(value)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_same(name: str) -> None:
     function = FUNCTIONS[name]

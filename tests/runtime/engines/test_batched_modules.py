@@ -170,6 +170,7 @@ def zoo_models() -> list[Any]:
     return [pytest.param(name, marks=marks(name)) for name in zoo.MODELS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", zoo_models())
 def test_clients_train_models_of_pytorch_at_once(name: str) -> None:
     from tests.frontend.torch import zoo

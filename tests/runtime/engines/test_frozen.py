@@ -42,6 +42,7 @@ def bundle_of(form: str, train: Any, frozen: Any) -> tff.CompiledBundle:
     return tff.compile(frozen_round(form, train(frozen())), form=form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
     [pytest.param(form, marks=[] if form == "mapreduce" else [pytest.mark.slow]) for form in FORMS],
@@ -73,6 +74,7 @@ def test_large_arrays_are_used_in_batches_where_they_are() -> None:
     assert tensorflow_kernels._resource(load_tensorflow(), node, "CPU:0") is tensor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["pjrt", "tensorflow"])
 def test_batches_read_large_arrays(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensorflow_kernels, "LEAST_SHARED", 1)

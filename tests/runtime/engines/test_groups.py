@@ -37,6 +37,7 @@ def in_groups(source: Any, count: int, make: Any = LocalEngine, **options: Any) 
     return engine.run_round((), Cohort(source, source.clients, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 50])
 @pytest.mark.parametrize("size", [1, 3])
 def test_results_in_groups(count: int, size: int) -> None:

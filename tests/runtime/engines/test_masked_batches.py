@@ -135,6 +135,7 @@ ARRANGED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 @BOTH_SLOWLY
 def test_last_batches_are_masked(name: str, limits: Limits, masked: list[bool]) -> None:
@@ -143,6 +144,7 @@ def test_last_batches_are_masked(name: str, limits: Limits, masked: list[bool]) 
     assert all(masked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARRANGED)
 @BOTH_SLOWLY
 def test_rows_in_any_order(name: str, limits: Limits, masked: list[bool]) -> None:
@@ -182,6 +184,7 @@ def test_variables_and_checks(limits: Limits, masked: list[bool]) -> None:
     assert all(masked)
 
 
+@pytest.mark.slow
 @BOTH
 def test_what_cannot_be_masked_has_code_for_each_size(limits: Limits, masked: list[bool]) -> None:
     check_same(training(turned_rows), clients(), limits=limits)
@@ -201,6 +204,7 @@ def test_a_check_that_fails_is_the_clients_own(masked: list[bool]) -> None:
     assert all(masked)
 
 
+@pytest.mark.slow
 @BOTH
 def test_rows_are_not_filled_up_to_a_much_larger_batch(limits: Limits, masked: list[bool]) -> None:
     def work(data: Any) -> Any:

@@ -93,6 +93,7 @@ def test_names_of_files_that_are_no_text_are_drawn() -> None:
     assert sample_by_rate(("\udcff",), 1.0, 0, 1) == ("\udcff",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.02, 0.25, 0.9])
 def test_clients_take_part_as_often_as_the_rate_says(rate: float) -> None:
     counts = taking_part(rate).sum(axis=0)

@@ -292,11 +292,13 @@ LOSSES: dict[str, Work] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_rows_that_do_not_count_change_nothing(name: str) -> None:
     check(RULES[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradients(name: str) -> None:
     check(gradient(LOSSES[name]))

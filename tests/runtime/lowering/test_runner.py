@@ -117,6 +117,7 @@ KINDS: dict[str, tuple[Callable[..., Any], Any, list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_gives_what_tensorflow_gives(kind: str) -> None:
     work, types, arguments = KINDS[kind]

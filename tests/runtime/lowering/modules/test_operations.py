@@ -88,6 +88,7 @@ def operations_of(region: Region) -> set[str]:
     return names.union(*(operations_of(r) for each in region.operations for r in each.regions))
 
 
+@pytest.mark.slow
 def test_every_operation_is_compared() -> None:
     modules = [*map(module_of, SAMPLES.values()), *map(module_of_text, TEXTS.values())]
     regions = [each for module in modules for each in functions_of(module.artifact).values()]

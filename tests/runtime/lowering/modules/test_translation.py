@@ -133,6 +133,7 @@ def test_written_modules_that_are_not_translated_are_called(reason: str) -> None
     check_refused(module_of_text(Text(REFUSED_TEXTS[reason], (X,), (X,))), [X], reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", REFUSED)
 def test_functions_that_are_not_translated_are_called(reason: str) -> None:
     check_refused(module_of(Sample(REFUSED[reason], (X,))), [X], reason)

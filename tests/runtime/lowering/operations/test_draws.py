@@ -71,6 +71,7 @@ SAMPLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", SAMPLES)
 def test_draws_what_tensorflow_does(op: str) -> None:
     compare(op, SAMPLES[op])

@@ -96,6 +96,7 @@ WEIGHTS: dict[Callable[..., Any], list[np.ndarray]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", WEIGHTS)
 def test_steps_of_networks_are_those_of_tensorflow(loss: Callable[..., Any]) -> None:
     inputs = [floats(6, 16, seed=5), integers(6, least=0, end=3), *WEIGHTS[loss]]

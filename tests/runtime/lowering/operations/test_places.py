@@ -124,6 +124,7 @@ SAMPLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_what_tensorflow_does(op: str) -> None:
     compare(op, SAMPLES[op])

@@ -117,6 +117,7 @@ def test_what_cannot_be_lowered_is_refused_with_a_reason(reason: str) -> None:
     assert str(refusal.value) == reason
 
 
+@pytest.mark.slow
 def test_the_table_does_not_load_tensorflow() -> None:
     program = (
         "import sys, tffc.runtime.lowering.operations.table; print('tensorflow' in sys.modules)"

@@ -169,7 +169,7 @@ def test_a_run_ends_before_the_round_that_exceeds_its_budget(
     assert (ran.code, rounds_of(ran)) == (1, 5)
     line = (
         "ε = 1.99453 at δ = 1e-06 for the 5 rounds that were done, for a client added or removed; "
-        "PLD accountant of dp-accounting "
+        "the formula of the Gaussian mechanism, in dp-accounting "
     )
     assert f"\nprivacy: {line}" in f"\n{ran.stderr}"
     assert ran.stderr.endswith(SPENT.format("the state after round 5 is in out/state.npz"))

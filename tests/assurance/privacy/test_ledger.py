@@ -230,7 +230,7 @@ def test_the_sentence_says_what_is_not_in_it() -> None:
     epsilon = spending(ONE, 2, DELTA, ANY_COHORTS, ADD).epsilon
     assert text.startswith(
         f"ε = {epsilon:.6g} at δ = 1e-06 for the 2 rounds that were done, for a client added or "
-        "removed; PLD accountant of dp-accounting "
+        "removed; the formula of the Gaussian mechanism, in dp-accounting "
     )
     assert text.endswith(
         ", without amplification by sampling; evaluations are not in it, for they release something"
@@ -325,3 +325,20 @@ def test_a_record_that_nobody_can_account_for(change: dict[str, Any], what: str)
         f"the record of the run has {what}, of which this tffc knows nothing [E938]\n"
         "  help: put run.json back as it was, or use the version of tffc that began the run"
     )
+
+
+@pytest.mark.parametrize(("multiplier", "rounds"), [(0.5, 1), (5.0, 1), (1.0, 30), (0.97, 1500)])
+def test_gaussian_mechanisms_without_sampling_have_the_formula(
+    multiplier: float, rounds: int
+) -> None:
+    library: Any = pytest.importorskip("dp_accounting")
+    mpmath: Any = importlib.import_module("mpmath")
+    epsilon = spending([Gaussian(multiplier)], rounds, DELTA, ANY_COHORTS, ADD).epsilon
+    with mpmath.workdps(2000):
+        shift, whole = mpmath.sqrt(rounds) / multiplier, mpmath.mpf(epsilon)
+        near, far = (mpmath.ncdf(sign * shift / 2 - whole / shift) for sign in (1, -1))
+        assert float((near - mpmath.exp(whole) * far) / DELTA) == pytest.approx(1, rel=1e-6)
+    if epsilon < 100:
+        accountant = library.pld.PLDAccountant()
+        accountant.compose(library.GaussianDpEvent(multiplier), rounds)
+        assert epsilon == pytest.approx(accountant.get_epsilon(DELTA), rel=1e-6)

@@ -149,6 +149,8 @@ def spending_of_all(stretches: Sequence[Stretch], delta: float, neighbours: Neig
         return Spending(0.0, delta, rounds, "none: nothing is released")
     if any(isinstance(part, Skellam) for each in noisy for part in each.parts):
         return _of_divergences(noisy, rounds, delta)
+    if all(_is_plainly_gaussian(each) for each in noisy):
+        return _of_one_gaussian(library, noisy, rounds, delta)
     events = [
         library.SelfComposedDpEvent(round_event(library, each.parts, each.cohorts), each.rounds)
         for each in noisy
@@ -160,8 +162,7 @@ def spending_of_all(stretches: Sequence[Stretch], delta: float, neighbours: Neig
         if accountant.supports(event):
             accountant.compose(event)
             epsilon = float(accountant.get_epsilon(delta))
-            version = importlib.import_module("importlib.metadata").version("dp-accounting")
-            name = f"{name} accountant of dp-accounting {version}"
+            name = f"{name} accountant of {_library_name()}"
             return Spending(epsilon, delta, rounds, name, kinds != {CohortKind.ALL})
     raise NoBoundError(
         "E540",
@@ -170,6 +171,35 @@ def spending_of_all(stretches: Sequence[Stretch], delta: float, neighbours: Neig
         help="Poisson sampling has one for a client added or removed, and a fixed number of "
         "clients for a client's data replaced, each for one kind of noise",
     )
+
+
+def _library_name() -> str:
+    version = importlib.import_module("importlib.metadata").version("dp-accounting")
+    return f"dp-accounting {version}"
+
+
+def _is_plainly_gaussian(stretch: Stretch) -> bool:
+    is_gaussian = all(isinstance(part, Gaussian) for part in stretch.parts)
+    return is_gaussian and stretch.cohorts.kind is CohortKind.ALL
+
+
+def _of_one_gaussian(
+    library: Any, stretches: Sequence[Stretch], rounds: int, delta: float
+) -> Spending:
+    """Return the ε of Gaussian mechanisms without sampling: together they are one.
+
+    Its ε has a formula: Balle and Wang, "Improving the Gaussian mechanism for differential
+    privacy", ICML 2018, theorem 8.
+    """
+    total = sum(
+        each.rounds / part.multiplier**2
+        for each in stretches
+        for part in each.parts
+        if isinstance(part, Gaussian)
+    )
+    epsilon = float(library.get_epsilon_gaussian(1 / math.sqrt(total), delta))
+    name = f"the formula of the Gaussian mechanism, in {_library_name()}"
+    return Spending(epsilon, delta, rounds, name)
 
 
 def _texts(values: Iterable[object]) -> str:

@@ -290,6 +290,10 @@ class _Deriving:
             noises.LAPLACE: self._laplacian,
             noises.SKELLAM: self._skellam,
         }
+        for mechanism in mechanisms:
+            if mechanism.noise.distribution not in makers:
+                reason = f"there is no bound for {mechanism.noise.distribution} noise"
+                self._add_missing(mechanism, "noise", reason)
         for distribution, make in makers.items():
             alike = [m for m in mechanisms if m.noise.distribution == distribution]
             if not alike:

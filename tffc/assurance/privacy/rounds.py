@@ -11,6 +11,7 @@ from tffc.assurance.audit.contents import Contents
 from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.audit.programs import leaf_paths, results_of
+from tffc.assurance.privacy import noises
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import (
     ANY,
@@ -255,6 +256,8 @@ class _RoundEvaluation(QuantityEvaluator):
         if noise is None and value.noise is not None:
             zero = Quantity(algebra.fresh(), bounds=exactly(ZERO), shape=value.shape)
             signal, noise = zero, value.noise
+        if noise is not None and noise.distribution not in noises.PRIVATE:
+            signal, noise = value, None
         draws = algebra.single_draws(value.provenance.draws)
         contribution = Contribution(channel, path, signal, noise, draws)
         exposures = frozenset((Exposure(channel, "no noise is added to the sum"),))

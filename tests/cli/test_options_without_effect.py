@@ -91,6 +91,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "neighbours": {"audit r.py --neighbours replace": f"'--neighbours' {NOT_ASKED}"},
         "least_clients": {"audit r.py --least-clients 2": f"'--least-clients' {NOT_ASKED}"},
         "not_released": {"audit r.py --not-released output": f"'--not-released' {NOT_ASKED}"},
+        "secret_seeds": {"audit r.py --secret-seeds": f"'--secret-seeds' {NOT_ASKED}"},
     },
     "check": {
         "tff_source": ALWAYS,

@@ -19,6 +19,7 @@ NAMES = (
     "neighbours",
     "least_clients",
     "not_released",
+    "secret_seeds",
 )
 """The parameters that only matter with the option that asks."""
 
@@ -86,6 +87,11 @@ def privacy_options() -> Callable[[Any], Any]:
             multiple=True,
             help="With --privacy: this output is seen by nobody but who runs the rounds.",
         ),
+        click.option(
+            "--secret-seeds",
+            is_flag=True,
+            help="With --privacy: seeds that follow from a clock are secret, and all different.",
+        ),
     )
 
 
@@ -99,6 +105,7 @@ def privacy_question(
     neighbours: str,
     least_clients: int,
     not_released: tuple[str, ...],
+    secret_seeds: bool,
 ) -> PrivacyQuestion | None:
     """Return what the options ask, or None without `--privacy`.
 
@@ -126,4 +133,5 @@ def privacy_question(
         NEIGHBOURS[neighbours],
         least_clients,
         withheld=not_released,
+        has_secret_seeds=secret_seeds,
     )

@@ -136,3 +136,61 @@ def test_questions_that_make_no_sense(run: Run, options: tuple[str, ...], messag
     ran = run(*ASK, *options)
     assert ran.code == 2
     assert message in ran.stderr
+
+
+CLOCK = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+VECTOR = tff.TensorType(np.float32, [3])
+NOTHING = tff.types.at_server(())
+
+
+@tff.tf_computation(VECTOR)
+def clipped(x):
+    return tf.clip_by_norm(x, 1.0)
+
+
+@tff.tf_computation(VECTOR)
+def noisy(total):
+    time = tf.floor(tf.timestamp() * 1e6)
+    seed = tf.cast(tf.stack([time, 0.0 * time]), tf.int64)
+    return total + 2.0 * tf.random.stateless_normal([3], seed=seed)
+
+
+@tff.federated_computation(NOTHING, tff.types.at_clients(VECTOR))
+def timed(state, data):
+    total = tff.federated_sum(tff.federated_map(clipped, data))
+    return state, tff.federated_map(noisy, total)
+"""
+
+ASSUMED = (
+    "    the time that Timestamp in clock.py:24 reads, in 1e+06 steps a second, cannot be guessed, "
+    "and is never the same twice, in no other round and at no other client"
+)
+
+
+def test_whoever_asks_vouches_for_seeds(run: Run) -> None:
+    pathlib.Path("clock.py").write_text(CLOCK)
+    ask = ("audit", "clock.py:timed", "--privacy")
+    ran = run(*ask)
+    assert "privacy: not shown: 2 steps missing" in ran.stdout
+    ran = run(*ask, "--secret-seeds")
+    assert "  each round: Gaussian, noise multiplier 2" in ran.stdout
+    assert ASSUMED in ran.stdout.splitlines()
+
+
+def test_a_policy_vouches_for_seeds(run: Run) -> None:
+    pathlib.Path("clock.py").write_text(CLOCK)
+    policy = pathlib.Path("policy.yaml")
+    demand = "epsilon: {at-most: 9, delta: 1e-6, rounds: 2"
+    policy.write_text(demand + "}")
+    ask = ("audit", "clock.py:timed", "--policy", "policy.yaml")
+    assert run(*ask).code == 1
+    policy.write_text(demand + ", secret-seeds: true}")
+    ran = run(*ask)
+    assert ran.code == 0
+    assert "with seeds that are secret" in ran.stdout
+    policy.write_text(demand + ", secret-seeds: 1}")
+    assert "E971" in run(*ask).stderr

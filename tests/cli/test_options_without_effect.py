@@ -73,13 +73,14 @@ def asked_with_privacy(command: str) -> dict[str, WithoutEffect]:
         "neighbours": "replace",
         "least_clients": "2",
         "not_released": "output",
+        "secret_seeds": "",
     }
     options = {name: "--" + name.replace("_", "-") for name in values}
     asked = "'--privacy' has no effect: the policy asks for an ε of its own"
     return {
         "privacy": {f"{command} --privacy --policy epsilon.yaml": asked},
         **{
-            name: {f"{command} {option} {values[name]}": f"'{option}' {NOT_ASKED}"}
+            name: {f"{command} {option} {values[name]}".rstrip(): f"'{option}' {NOT_ASKED}"}
             for name, option in options.items()
         },
     }

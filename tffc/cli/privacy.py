@@ -20,6 +20,7 @@ NAMES = (
     "neighbours",
     "least_clients",
     "not_released",
+    "secret_seeds",
 )
 """The parameters that only matter with the option that asks."""
 
@@ -87,6 +88,11 @@ def privacy_options() -> Callable[[Any], Any]:
             multiple=True,
             help="With --privacy: this output is seen by nobody but who runs the rounds.",
         ),
+        click.option(
+            "--secret-seeds",
+            is_flag=True,
+            help="With --privacy: seeds that follow from a clock are secret, and all different.",
+        ),
     )
 
 
@@ -100,6 +106,7 @@ def privacy_question(
     neighbours: str,
     least_clients: int,
     not_released: tuple[str, ...],
+    secret_seeds: bool,
 ) -> PrivacyQuestion | None:
     """Return what the options ask, or None without `--privacy`.
 
@@ -127,6 +134,7 @@ def privacy_question(
         NEIGHBOURS[neighbours],
         least_clients,
         withheld=not_released,
+        has_secret_seeds=secret_seeds,
     )
 
 

@@ -21,14 +21,24 @@ NOTHING = tff.types.at_server(())
 
 
 def derivation(
-    process: Any, neighbours: Neighbours = Neighbours.ADD_OR_REMOVE, least_clients: int = 1
+    process: Any,
+    neighbours: Neighbours = Neighbours.ADD_OR_REMOVE,
+    least_clients: int = 1,
+    has_secret_seeds: bool = False,
 ) -> Derivation:
     """Return the derivation of a process."""
     program = round_of(process)
     form = form_for(program.computation)
     staged = assign_stages(normalized(program.computation, form))
     audit = audit_round(staged, load_form(form).build(staged), form)
-    return derive(staged, audit, program.initialize, neighbours, least_clients=least_clients)
+    return derive(
+        staged,
+        audit,
+        program.initialize,
+        neighbours,
+        least_clients=least_clients,
+        has_secret_seeds=has_secret_seeds,
+    )
 
 
 @tff.federated_computation

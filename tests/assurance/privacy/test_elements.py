@@ -220,6 +220,21 @@ def test_the_noise_of_clients_is_in_one_sum_alone() -> None:
     assert shown(shared, lambda a, b: (a, b)) == ["noise drawn once"]
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: tf.random.uniform([4]),
+        lambda: tf.math.log(tf.random.uniform([4])),
+        lambda: tf.random.poisson([4], 100.0),
+    ],
+)
+def test_noise_without_a_bound_hides_nothing_at_clients(draw: Callable[[], Any]) -> None:
+    assert shown(lambda x: clipped(x) + draw(), lambda a: a) == ["noise"]
+    assert shown(lambda x: draw(), lambda a: a) == ["noise"]
+    (part,) = shown(lambda x: clipped(x) + draw(), lambda a: a + noise()) or [""]
+    assert part in ("bound of each contribution", "noise")
+
+
 def test_the_mean_of_noise_is_less_than_its_sum() -> None:
     contribute = tff.tf_computation(tff.TensorType(np.float32, [4]))(lambda x: clipped(x) + noise())
 

@@ -256,6 +256,7 @@ class _Reader:
             fields.get("least-clients", usual.least_clients),
             fields.get("at-most"),
             fields.get("not-released", ()),
+            fields.get("secret-seeds", usual.has_secret_seeds),
         )
 
     def _cohorts(self, fields: Mapping[str, Any], path: KeyPath) -> Cohorts:
@@ -409,6 +410,7 @@ EPSILON: dict[str, _Field] = {
     ),
     "least-clients": _field("a number of clients from 1 on", _is_count),
     "not-released": TEXTS,
+    "secret-seeds": BOOLEAN,
 }
 
 EXCEPTION: dict[str, _Field] = {

@@ -141,7 +141,8 @@ class Algebra(Tensors):
             whole = noise and _if_same_shape(noise, total, first, second)
             return dataclasses.replace(total, noise=whole)
         for noise, other in ((first, second), (second, first)):
-            if noise.noise is not None and other.provenance.is_public:
+            is_clock = noise.noise is not None and noise.noise.distribution == noises.CLOCK
+            if noise.noise is not None and other.provenance.is_public and not is_clock:
                 whole = _if_same_shape(noise.noise, total, noise)
                 return dataclasses.replace(total, noise=whole)
         return total

@@ -72,6 +72,7 @@ def privacy_of(
         question.neighbours,
         least_clients=question.least_clients,
         withheld=question.withheld,
+        has_secret_seeds=question.has_secret_seeds,
     )
     if not derivation.is_shown:
         return Privacy(question, derivation, None)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds
+from tffc.assurance.privacy import bounds, clocks
 from tffc.assurance.privacy.algebra import TRUTH, Algebra
 from tffc.assurance.privacy.constants import DTYPES
 from tffc.assurance.privacy.quantities import Quantity, Shape
 from tffc.assurance.privacy.shapes import common_shape
 from tffc.assurance.privacy.table import NodeUse, Outputs, Rule, RuleTable, sizes_of
+from tffc.language.dtypes import DType
 
 if TYPE_CHECKING:
     from tffc.graphs.node import NodeView
@@ -123,6 +124,10 @@ def _within_one(use: NodeUse) -> Outputs:
 def _rounded(use: NodeUse) -> Outputs:
     value = use.inputs[0]
     rounded = use.algebra.unknown([value], use.node.op, shape=value.shape)
+    if clocks.is_clock(value):
+        is_whole = use.node.op == "Floor" and use.node.attr["T"].type == DType.FLOAT64.number
+        seed = clocks.steps(use, value, is_word=False) if is_whole else None
+        return [dataclasses.replace(rounded, seed=seed)]
     if value.sums or value.noise or value.signal:
         return [rounded]
     distance = 0.5 if use.node.op in ("Round", "Rint") else 1.0
@@ -253,9 +258,26 @@ def _of_reals(rule: Rule) -> Rule:
         if outputs is None or op in WITHIN_TYPE:
             return outputs
         limits = np.iinfo(kind.dtype)
-        return [_wrapped(use, value, float(limits.min), float(limits.max)) for value in outputs]
+        low, high = float(limits.min), float(limits.max)
+        return [_as_seed(use, _wrapped(use, v, low, high), kind) for v in outputs]
 
     return checked
+
+
+SHIFTS = {"Add": 1, "AddV2": 1, "Sub": -1}
+"""Operations that make another seed of one, and the sign of what they add."""
+
+
+def _as_seed(use: NodeUse, value: Quantity, kind: DType) -> Quantity:
+    """Return a result on integers as the seed that it is, if it is one."""
+    sign = SHIFTS.get(use.node.op)
+    if sign is None or kind is not DType.INT64:
+        return value
+    first, second = use.inputs
+    seed = clocks.shifted(first, second, sign)
+    if seed is None and sign > 0:
+        seed = clocks.shifted(second, first, sign)
+    return dataclasses.replace(value, seed=seed) if seed is not None else value
 
 
 def _wrapped(use: NodeUse, value: Quantity, low: float, high: float) -> Quantity:

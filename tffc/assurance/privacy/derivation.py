@@ -17,7 +17,7 @@ from tffc.assurance.privacy.quantities import Mechanism, Quantity
 from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities, StateFacts
 from tffc.assurance.privacy.sensitivity import ContributionBound, NotShown, Sensitivity, sensitivity
-from tffc.assurance.privacy.state import first_values, known_state
+from tffc.assurance.privacy.state import first_state, known_state
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
 from tffc.support.errors import LanguageValueError, Span
@@ -113,11 +113,13 @@ def derive(
     *,
     least_clients: int = 1,
     withheld: Sequence[str] = (),
+    has_secret_seeds: bool = False,
 ) -> Derivation:
     """Return the derivation for a staged round with its audit.
 
     `least_clients` is a number of clients that every round has at least.  Outputs at or below the
-    paths `withheld` are seen by nobody but who runs the rounds.
+    paths `withheld` are seen by nobody but who runs the rounds.  If it `has_secret_seeds`, those
+    that are read from a clock, or begin as one in the state, count as secret and different.
 
     Raises:
       LanguageValueError: one of the paths is that of no output.
@@ -125,13 +127,20 @@ def derive(
       WireError: its message is malformed.
     """
     algebra = Algebra()
-    first = first_values(initialize, program, algebra)
-    facts, quantities = known_state(program, first)
+    algebra.has_secret_seeds = has_secret_seeds
+    first = first_state(initialize, program, algebra)
+    facts, quantities = known_state(program, first, has_secret_seeds=has_secret_seeds)
     quantities.algebra.assumptions.update(algebra.assumptions)
     for path in withheld:
         _check_output(path, quantities.output)
     deriving = _Deriving(
-        quantities, facts, audit, neighbours, least_clients, bool(first), tuple(withheld)
+        quantities,
+        facts,
+        audit,
+        neighbours,
+        least_clients,
+        bool(first.values or first.seeds),
+        tuple(withheld),
     )
     return deriving.derivation()
 
@@ -290,6 +299,10 @@ class _Deriving:
             noises.LAPLACE: self._laplacian,
             noises.SKELLAM: self._skellam,
         }
+        for mechanism in mechanisms:
+            if mechanism.noise.distribution not in makers:
+                reason = f"there is no bound for {mechanism.noise.distribution} noise"
+                self._add_missing(mechanism, "noise", reason)
         for distribution, make in makers.items():
             alike = [m for m in mechanisms if m.noise.distribution == distribution]
             if not alike:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds
+from tffc.assurance.privacy import bounds, clocks
 from tffc.assurance.privacy.constants import DTYPES, MOST_ELEMENTS
 from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.table import NodeUse, Outputs, RuleTable, sizes_of
@@ -98,6 +98,8 @@ def _cast(use: NodeUse) -> Outputs:
         return None
     if kind is source:
         return [value]
+    if clocks.is_clock(value):
+        return [clocks.converted(use, source, kind)]
     if kind.is_floating and kind.size < 4:
         return None
     if kind.is_floating and (source.is_floating or source.is_integer or source is DType.BOOL):
@@ -128,6 +130,8 @@ def _pack(use: NodeUse) -> Outputs:
         axis = axis if axis >= 0 else len(first) + 1 + axis
         shape = (*first[:axis], len(use.inputs), *first[axis:])
     stack = use.algebra.stacked(use.inputs, "pack", axis, shape=shape)
+    if shape is not None and len(shape) == 1:
+        stack = dataclasses.replace(stack, seed=clocks.joined(use.inputs))
     return [dataclasses.replace(stack, content=None) if axis else stack]
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from tffc.assurance.privacy import bounds
 from tffc.assurance.privacy.bounds import ONE, Bounds, exactly
 from tffc.assurance.privacy.quantities import Noise, Quantity
+from tffc.assurance.privacy.seeds import FINEST
 
 NORMAL = "normal"
 LAPLACE = "Laplace"
@@ -22,6 +23,9 @@ UNIFORM = "uniform"
 EXPONENTIAL = "exponential"
 POISSON = "Poisson"
 SIGN = "sign"
+CLOCK = "clock"
+"""The time of a clock, times a number: from it follow seeds that a user vouches for."""
+
 SEED = "seed"
 """At least two integers of a range of 2^31 or nearly so: a seed that cannot be tried out."""
 
@@ -39,10 +43,21 @@ def scaled(noise: Noise | None, factor: Bounds) -> Noise | None:
     """Return noise times a number, or None if its distribution is then another one."""
     if noise is None:
         return None
+    if noise.distribution == CLOCK:
+        return _ticking(noise, factor)
     is_sign = factor.exact in (ONE, ONE.scaled(-1.0))
     if noise.distribution not in SCALABLE and not is_sign:
         return None
     return dataclasses.replace(noise, scale=bounds.multiply(noise.scale, factor))
+
+
+def _ticking(noise: Noise, factor: Bounds) -> Noise | None:
+    """Return a clock that counts other steps, if numbers of 64 bits can tell them apart."""
+    scale = bounds.multiply(noise.scale, factor)
+    steps = scale.exact
+    if steps is None or steps.powers or not 1.0 <= abs(steps.coefficient) <= FINEST:
+        return None
+    return dataclasses.replace(noise, scale=scale)
 
 
 def combined(first: Noise, second: Noise) -> Noise | None:

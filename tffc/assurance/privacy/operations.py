@@ -6,8 +6,9 @@ What is not among them is followed no further.
 from __future__ import annotations
 
 from tffc.assurance.privacy.arithmetic import ARITHMETIC
+from tffc.assurance.privacy.clocks import CLOCKS
 from tffc.assurance.privacy.layouts import LAYOUTS
 from tffc.assurance.privacy.random_numbers import RANDOM_NUMBERS
 
-OPERATIONS = {**ARITHMETIC.rules, **LAYOUTS.rules, **RANDOM_NUMBERS.rules}
+OPERATIONS = {**ARITHMETIC.rules, **LAYOUTS.rules, **RANDOM_NUMBERS.rules, **CLOCKS.rules}
 """The rules of operations, by their names."""

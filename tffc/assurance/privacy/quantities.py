@@ -10,6 +10,7 @@ import dataclasses
 from typing import Any
 
 from tffc.assurance.privacy.bounds import ANY, Bounds, Monomial
+from tffc.assurance.privacy.seeds import Seed
 
 Shape = tuple[int, ...]
 
@@ -112,6 +113,7 @@ class Quantity:
     - `half`: beside its sums, it has this noise, which hides nothing without other noise.
     - `noise`: it is nothing but noise.
     - `signal`: it is a client's value and noise.
+    - `seed`: its elements are a seed that nobody can guess.
     - `residue`: it is what is left of an integer tensor modulo a number.
     - `addends`: it is the sum of these.
     - `content`: its value, if that is a constant; a tuple of sizes for the shape of a tensor.
@@ -137,6 +139,7 @@ class Quantity:
     half: Noise | None = None
     noise: Noise | None = None
     signal: tuple[Quantity, Noise] | None = None
+    seed: Seed | None = None
     residue: tuple[Quantity, Monomial] | None = None
     addends: tuple[Quantity, Quantity] | None = None
     content: Any = None

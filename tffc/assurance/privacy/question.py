@@ -55,7 +55,8 @@ class PrivacyQuestion:
     """What is asked: the ε at `delta` of a number of rounds, with clients chosen by `cohorts`.
 
     `at_most` is the ε that a policy allows, and `least_clients` a number of clients that every
-    round has at least.  Outputs at or below the paths `withheld` are seen by nobody else.
+    round has at least.  Outputs at or below the paths `withheld` are seen by nobody else.  If it
+    `has_secret_seeds`, whoever asks vouches for seeds that follow from a clock.
     """
 
     rounds: int = 1
@@ -65,6 +66,7 @@ class PrivacyQuestion:
     least_clients: int = 1
     at_most: float | None = None
     withheld: tuple[str, ...] = ()
+    has_secret_seeds: bool = False
 
     def text(self) -> str:
         """Return what is asked as text."""
@@ -77,4 +79,6 @@ class PrivacyQuestion:
             text += f", with at least {self.least_clients:,} clients in each round"
         if self.withheld:
             text += f", of all outputs but {', '.join(self.withheld)}"
+        if self.has_secret_seeds:
+            text += ", with seeds that are secret"
         return text

@@ -84,6 +84,7 @@ def _key(use: NodeUse) -> Outputs:
         dataclasses.replace(
             use.algebra.unknown([seed], name, shape=shape),
             noise=seed.noise if is_secret else None,
+            seed=seed.seed,
         )
         for name, shape in (("key", (1,)), ("counter", (2,)))
     ]

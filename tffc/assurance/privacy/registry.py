@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tffc.assurance.privacy.seeds import Seed
+
 
 class Registry:
     """The expressions of a round, by number, and its draws of random numbers."""
@@ -21,6 +23,12 @@ class Registry:
         """The places of terms."""
         self.assumptions: dict[str, None] = {}
         """What the evaluation rests on, besides what holds of all programs."""
+        self.has_secret_seeds = False
+        """Whether seeds that follow from a clock count as secret, and as different ones."""
+        self.sources: dict[str, int] = {}
+        """The numbers of sources of seeds: elements of the state, by their paths, and the clock."""
+        self._seeds: dict[int, dict[tuple[int, ...], int]] = {}
+        """The draws from the seeds of each source, by what tells these seeds apart."""
         self._sections: list[tuple[int, int | None]] = []
 
     # Draws of whole sections.
@@ -40,10 +48,34 @@ class Registry:
         for number in numbers:
             if number >= 0:
                 single.add(number)
+            elif number in self._seeds:
+                single.update(self._seeds[number].values())
             else:
                 start, end = self._sections[-number - 1]
                 single.update(range(start, len(self.draws) if end is None else end))
         return frozenset(single)
+
+    # Draws from seeds that nobody can guess.
+
+    def source(self, path: str) -> int:
+        """Return the number that stands for all draws from the seeds of a source."""
+        if path not in self.sources:
+            self.sources[path] = self.begin_section()
+            self.end_section(self.sources[path])
+            self._seeds[self.sources[path]] = {}
+        return self.sources[path]
+
+    def draw_from(self, seed: Seed) -> int:
+        """Return the number of the draw from a seed; the same for the same seed."""
+        draws = self._seeds[seed.source]
+        if seed.key not in draws:
+            draws[seed.key] = len(self.draws)
+            self.draws.append(self.place)
+        return draws[seed.key]
+
+    def keys_of(self, path: str) -> list[tuple[int, ...]]:
+        """Return what tells the seeds of a source apart that are drawn from."""
+        return list(self._seeds[self.sources[path]]) if path in self.sources else []
 
     # Expressions.
 

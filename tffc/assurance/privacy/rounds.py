@@ -11,6 +11,7 @@ from tffc.assurance.audit.contents import Contents
 from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.audit.programs import leaf_paths, results_of
+from tffc.assurance.privacy import noises
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import (
     ANY,
@@ -31,6 +32,7 @@ from tffc.assurance.privacy.quantities import (
     union,
 )
 from tffc.assurance.privacy.sections import shape_of
+from tffc.assurance.privacy.state_seeds import seed_of_state
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.language.calls import operands, uri_of
 from tffc.language.nodes import (
@@ -66,7 +68,8 @@ class StateFacts:
 
     `values` never change, `nonnegative` ones are never below zero, `ratios` are those to other
     elements, `noisy` ones hold noisy sums, and `exposed` ones what no noise hides, each with the
-    reason.
+    reason.  `seeds` are integers that nobody can guess, and to which each round adds others;
+    `repeated` ones began so, but may be the same in two rounds.
     """
 
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
@@ -76,6 +79,9 @@ class StateFacts:
     )
     noisy: frozenset[str] = frozenset()
     exposed: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    seeds: frozenset[str] = frozenset()
+    repeated: frozenset[str] = frozenset()
+    has_secret_seeds: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,6 +110,7 @@ def evaluate(program: StagedRound, facts: StateFacts) -> RoundQuantities:
 class _RoundEvaluation(QuantityEvaluator):
     def __init__(self, program: StagedRound, facts: StateFacts) -> None:
         super().__init__(Algebra())
+        self.algebra.has_secret_seeds = facts.has_secret_seeds
         self._round = program
         self._facts = facts
         self._names = call_names(program, Contents(program))
@@ -159,6 +166,8 @@ class _RoundEvaluation(QuantityEvaluator):
         algebra, facts = self.algebra, self._facts
         if path in facts.values:
             return algebra.constant(facts.values[path])
+        if path in facts.seeds:
+            return seed_of_state(algebra, path)
         limits = ANY
         shape = shape_of(leaf)
         if path in facts.nonnegative and shape == ():
@@ -167,7 +176,10 @@ class _RoundEvaluation(QuantityEvaluator):
         exposures: frozenset[Exposure] = frozenset()
         if path in facts.exposed:
             exposures = frozenset((Exposure(path, facts.exposed[path]),))
-        provenance = Provenance(exposures=exposures, is_of_earlier=path in facts.noisy)
+        texts = {f"the seed in {path} may be the same in two rounds"}
+        seeded = frozenset(texts if path in facts.repeated else ())
+        is_of_earlier = path in facts.noisy
+        provenance = Provenance(exposures=exposures, seeded=seeded, is_of_earlier=is_of_earlier)
         is_integer = isinstance(leaf, TensorType) and leaf.element_type.is_integer
         return Quantity(
             algebra.term("state", path), provenance, limits, shape, is_integer=is_integer
@@ -195,7 +207,9 @@ class _RoundEvaluation(QuantityEvaluator):
         value = self.value(staged.call)
         if staged.stage is Stage.ANYWHERE:
             # Whether it runs once or wherever it is needed is not said.
-            return rebuild(value, lambda q: dataclasses.replace(q, noise=None, signal=None))
+            return rebuild(
+                value, lambda q: dataclasses.replace(q, noise=None, signal=None, seed=None)
+            )
         return value
 
     def _aggregate(self, staged: StagedCall) -> Any:
@@ -255,6 +269,8 @@ class _RoundEvaluation(QuantityEvaluator):
         if noise is None and value.noise is not None:
             zero = Quantity(algebra.fresh(), bounds=exactly(ZERO), shape=value.shape)
             signal, noise = zero, value.noise
+        if noise is not None and noise.distribution not in noises.PRIVATE:
+            signal, noise = value, None
         draws = algebra.single_draws(value.provenance.draws)
         contribution = Contribution(channel, path, signal, noise, draws)
         exposures = frozenset((Exposure(channel, "no noise is added to the sum"),))

@@ -3,6 +3,7 @@ and after a round if they held before it."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +17,11 @@ from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
 from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.rounds import RoundQuantities, StateFacts, evaluate
 from tffc.assurance.privacy.sections import results_of_graph
+from tffc.assurance.privacy.state_seeds import first_seeds, goes_on
 from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
-from tffc.language.type_parts import local_type
+from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import StructType
 from tffc.support.trampoline import run
 
@@ -30,8 +32,21 @@ MOST_PARTNERS = 8
 """The elements with which the ratio of one is tried."""
 
 
-def first_values(initialize: Node | None, program: StagedRound, algebra: Algebra) -> dict[str, Any]:
-    """Return the elements of the first state that are known without running anything, by path.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is known of the first state: `values` without running anything, by path.
+
+    The elements `seeds` are read from a clock or drawn, and `telling` ones may tell about them,
+    each with the path of the seed.
+    """
+
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    seeds: frozenset[str] = frozenset()
+    telling: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+
+
+def first_state(initialize: Node | None, program: StagedRound, algebra: Algebra) -> Beginning:
+    """Return what is known of the first state.
 
     Raises:
       TffcError: as `compile_initialize` does.
@@ -40,7 +55,7 @@ def first_values(initialize: Node | None, program: StagedRound, algebra: Algebra
     assert isinstance(parameter, StructType)
     label = parameter.names[0] or "state"
     if initialize is None:
-        return {}
+        return Beginning()
     paths = leaf_paths(local_type(parameter[0]), label)
     # XLA modules that are linked into one graph are not looked into.
     whole = results_of_graph(compile_initialize(initialize), [], algebra)
@@ -51,11 +66,15 @@ def first_values(initialize: Node | None, program: StagedRound, algebra: Algebra
         if len(paths) == len(values):
             pairs = zip(paths, values, strict=True)
             known.update((path, v.content) for path, v in pairs if v.content is not None)
-    return known
+    if not algebra.has_secret_seeds or len(paths) != len(by_parts):
+        return Beginning(known)
+    types = leaves(local_type(parameter[0]))
+    seeds = first_seeds(dict(zip(paths, by_parts, strict=True)), types, algebra)
+    return Beginning(known, *seeds)
 
 
 def known_state(
-    program: StagedRound, first: Mapping[str, Any]
+    program: StagedRound, first: Beginning, *, has_secret_seeds: bool = False
 ) -> tuple[StateFacts, RoundQuantities]:
     """Return facts about the state that hold before each round, and the quantities of a round that
     begins with them.
@@ -63,7 +82,7 @@ def known_state(
     Facts are supposed as far as the `first` state has them, and those that a round does not keep
     are dropped, until all that are left are kept.
     """
-    search = _Search(program, first)
+    search = _Search(program, first, has_secret_seeds=has_secret_seeds)
     while True:
         facts = search.facts()
         quantities = evaluate(program, facts)
@@ -72,7 +91,8 @@ def known_state(
 
 
 class _Search:
-    def __init__(self, program: StagedRound, first: Mapping[str, Any]) -> None:
+    def __init__(self, program: StagedRound, state: Beginning, *, has_secret_seeds: bool) -> None:
+        first = state.values
         parameter = program.type.parameter
         assert isinstance(parameter, StructType)
         self._label = parameter.names[0] or "state"
@@ -85,7 +105,12 @@ class _Search:
         self._rounded: dict[tuple[str, str], float] = {}
         """Ratios after a round that differ from the first ones by the rounding of constants."""
         self._noisy: set[str] = set()
-        self._exposed: dict[str, str] = {}
+        self._has_secret_seeds = has_secret_seeds
+        self._seeds = set(state.seeds)
+        self._repeated: set[str] = set()
+        self._exposed = {
+            path: f"it may tell about the seed in {seed}" for path, seed in state.telling.items()
+        }
 
     def facts(self) -> StateFacts:
         changing = [p for p in self._nonnegative if p not in self._values]
@@ -95,6 +120,9 @@ class _Search:
             self._ratios(),
             frozenset(self._noisy),
             dict(self._exposed),
+            frozenset(self._seeds),
+            frozenset(self._repeated),
+            self._has_secret_seeds,
         )
 
     def _ratios(self) -> dict[str, tuple[str, float]]:
@@ -139,6 +167,11 @@ class _Search:
                 self._rounded[path, other] = later
             else:
                 self._tried[path] = self._tried.get(path, 0) + 1
+        for path in sorted(self._seeds):
+            if path not in after or not goes_on(after[path], path, quantities.algebra):
+                self._seeds.discard(path)
+                self._repeated.add(path)
+                dropped = True
         for path, value in after.items():
             origin = value.provenance
             if path not in self._noisy and (origin.mechanisms or origin.is_of_earlier):

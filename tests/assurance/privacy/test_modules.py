@@ -25,7 +25,6 @@ from tests.assurance.privacy.module_rounds import (
 )
 from tests.assurance.privacy.programs.rounds import SIZE, VECTOR
 from tffc.assurance.privacy.accounting import Laplacian
-from tffc.assurance.privacy.instructions import OTHER_NOISE
 from tffc.assurance.privacy.modules import SAME_MODULES
 from tffc.assurance.privacy.question import Neighbours
 from tffc.language import wire
@@ -204,18 +203,6 @@ def test_jax_makes_laplace_noise() -> None:
     (part,) = derived.parts
     assert isinstance(part, Laplacian)
     assert math.isclose(part.multiplier, 4.0 / CLIP, rel_tol=1e-6)
-
-
-def test_noise_of_jax_is_not_shown() -> None:
-    def draw() -> Any:
-        return tf.bitcast(tf.random.uniform([2], -(2**31), 2**31 - 1, tf.int32), tf.uint32)
-
-    def add(total: Any, seed: Any) -> Any:
-        return total + 6.0 * jax.random.normal(jax.random.wrap_key_data(seed), total.shape)
-
-    derived = derivation(noised(draw, add, by_minimum))
-    (missing,) = derived.missing
-    assert (missing.step, missing.reason) == ("noise", OTHER_NOISE)
 
 
 def test_noise_of_a_constant_key_is_none() -> None:

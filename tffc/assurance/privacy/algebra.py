@@ -137,7 +137,7 @@ class Algebra(Tensors):
         joint = norms.add(first.bounds, second.bounds) if first.is_scalar else total.bounds
         total = dataclasses.replace(total, bounds=joint) if second.is_scalar else total
         if first.noise is not None and second.noise is not None:
-            noise = noises.combined(first.noise, second.noise)
+            noise = self._combined(first.noise, second.noise)
             whole = noise and _if_same_shape(noise, total, first, second)
             return dataclasses.replace(total, noise=whole)
         for noise, other in ((first, second), (second, first)):
@@ -464,13 +464,18 @@ class Algebra(Tensors):
             is_integer=first.is_integer and second.is_integer,
         )
 
+    def _combined(self, first: Noise, second: Noise) -> Noise | None:
+        """Return the sum of two draws, if they are independent and its distribution is known."""
+        if self.have_common_draws(first.draws, second.draws):
+            return None
+        return noises.combined(first, second)
+
     def _signal(self, value: Quantity, noise: Quantity) -> Quantity:
         """Return a client's value with noise of its own."""
         total = self._elementwise("add", bounds.add, value, noise)
         assert noise.noise is not None
-        draws = self.single_draws(value.provenance.draws)
-        is_independent = not draws & noise.noise.draws
-        if not is_independent or _if_same_shape(noise.noise, total, value, noise) is None:
+        is_used = self.have_common_draws(value.provenance.draws, noise.noise.draws)
+        if is_used or _if_same_shape(noise.noise, total, value, noise) is None:
             return total
         return dataclasses.replace(total, signal=(value, noise.noise))
 
@@ -479,7 +484,7 @@ class Algebra(Tensors):
         assert noise.noise is not None
         whole = noise.noise
         if sums.half is not None:
-            whole = noises.combined(sums.half, noise.noise) or noise.noise
+            whole = self._combined(sums.half, noise.noise) or noise.noise
         why = self.flaw(sums, noise, whole)
         if why:
             exposures = frozenset(Exposure(e.source, why) for e in sums.provenance.exposures)

@@ -243,7 +243,7 @@ class _Deriving:
         """Note noise that is in more than one place."""
         owner: dict[int, Mechanism] = {}
         for mechanism in mechanisms.values():
-            for draw in mechanism.noise.draws:
+            for draw in self._algebra.single_draws(mechanism.noise.draws):
                 if draw in owner:
                     self._add_missing(
                         mechanism, "noise drawn once", "the same noise is added to another sum too"
@@ -256,8 +256,8 @@ class _Deriving:
                     )
                 owner[draw] = mechanism
         for mechanism in mechanisms.values():
-            inside = frozenset[int]().union(*(c.draws for c, _ in mechanism.sums))
-            for draw in inside - mechanism.noise.draws:
+            inside = self._algebra.single_draws(d for c, _ in mechanism.sums for d in c.draws)
+            for draw in inside - self._algebra.single_draws(mechanism.noise.draws):
                 if draw in owner:
                     self._add_missing(
                         owner[draw],

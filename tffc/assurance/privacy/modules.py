@@ -7,13 +7,15 @@ compute the same is an assumption of what is shown.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.instructions import INSTRUCTIONS, InstructionUse
+from tffc.assurance.privacy.module_noise import ModuleNoise, is_seed
 from tffc.assurance.privacy.quantities import Provenance, Quantity, Shape, union
 from tffc.assurance.privacy.sections import DEEPEST, MOST_STEPS, shaped
+from tffc.assurance.privacy.word_symbols import PublicArray
 from tffc.graphs.node import reached
 from tffc.graphs.operations import hlo
 from tffc.language.dtypes import DType
@@ -32,6 +34,8 @@ CALLS = frozenset({"call", "fusion"})
 DRAWS = frozenset({"rng", "rng-get-and-update-state"})
 """The instructions that draw from a generator outside of the module, whose seed is not told."""
 
+MOST_ITERATIONS = 64
+"""The iterations of a loop that are followed, if it does nothing but arithmetic on words."""
 
 SAME_MODULES = "the HLO and the StableHLO of each JAX or PyTorch computation compute the same"
 """What is assumed of sections that have both: the HLO is looked at, and the StableHLO runs."""
@@ -92,13 +96,14 @@ class ModuleWalk:
         """What a function outside of the module may know."""
         self._repeated: dict[int, tuple[Quantity, Provenance]] = {}
         self._inside: dict[tuple[int, ...], list[HloInstruction]] = {}
+        self._noise = ModuleNoise(algebra) if any(map(is_seed, arguments)) else None
         self._steps = 0
 
     def results(self) -> Value:
         """Return what the module computes."""
         results = self._run(self._module.entry, list(self._arguments), 0)
         self.algebra.place = self._call
-        return results
+        return results if self._noise is None else _mapped(self._noise.released, results)
 
     def element(self, value: Value, index: int) -> Value:
         """Return an element of a tuple."""
@@ -202,20 +207,36 @@ class ModuleWalk:
                 return self.element(inputs[0], instruction.tuple_index)
             case "copy" | "opt-barrier" if len(inputs) == 1:
                 return inputs[0]
-            case "constant":
-                return self.algebra.constant(instruction.literal)
             case opcode if opcode in CALLS and len(instruction.called) == 1:
                 return self._run(instruction.called[0], inputs, depth + 1)
             case "conditional":
                 return self._conditional(instruction, inputs, shapes, depth)
             case "while":
-                return self._loop(instruction, inputs)
-            case opcode if opcode in INSTRUCTIONS and not any(map(_is_tuple, inputs)):
-                use = InstructionUse(self, instruction, arrays(inputs), shapes)
-                result = INSTRUCTIONS[opcode](use)
-                return self._unknown(instruction, inputs) if result is None else result
-            case _:
+                followed = self._followed_loop(instruction, inputs, depth)
+                return self._loop(instruction, inputs) if followed is None else followed
+            case _ if any(map(_is_tuple, inputs)):
                 return self._unknown(instruction, inputs)
+            case _:
+                return self._array(instruction, arrays(inputs), shapes)
+
+    def _array(
+        self, instruction: HloInstruction, inputs: list[Quantity], shapes: list[HloShape]
+    ) -> Value:
+        """Return what an instruction computes of arrays."""
+        noise, opcode = self._noise, instruction.opcode
+        symbol = None if noise is None else noise.result(instruction, inputs, shapes)
+        if noise is not None and symbol is None:
+            inputs = list(map(noise.drawn, inputs))
+        result: Value | None = None
+        if opcode == "constant":
+            result = self.algebra.constant(instruction.literal)
+        elif opcode in INSTRUCTIONS and (symbol is None or isinstance(symbol, PublicArray)):
+            result = INSTRUCTIONS[opcode](InstructionUse(self, instruction, inputs, shapes))
+        if result is None:
+            result = self._unknown(instruction, inputs)
+        if noise is not None and symbol is not None and isinstance(result, Quantity):
+            noise.enter(result, symbol)
+        return result
 
     def _unknown(self, instruction: HloInstruction, inputs: Sequence[Value]) -> Value:
         """Return what an instruction that is not described computes."""
@@ -300,6 +321,26 @@ class ModuleWalk:
         pairs = zip(first, second, strict=True)
         return tuple(self._choice(condition, one, other) for one, other in pairs)
 
+    def _followed_loop(
+        self, instruction: HloInstruction, inputs: list[Value], depth: int
+    ) -> Value | None:
+        """Return the results of a short loop that does nothing but arithmetic on secret words and
+        public arrays; None for any other."""
+        noise = self._noise
+        if noise is None or len(inputs) != 1 or len(instruction.called) != 2:
+            return None
+        body, condition = instruction.called
+        value = inputs[0]
+        for _ in range(MOST_ITERATIONS):
+            if not all(map(noise.has_symbol, arrays([value]))):
+                return None
+            truth = self._run(condition, [value], depth + 1)
+            goes_on = noise.truth(truth) if isinstance(truth, Quantity) else None
+            if not goes_on:
+                return value if goes_on is False else None
+            value = self._run(body, [value], depth + 1)
+        return None
+
     def _loop(self, instruction: HloInstruction, inputs: list[Value]) -> Value:
         """Return the results of a loop: what no iteration changes, and what is not known.
 
@@ -341,6 +382,13 @@ class ModuleWalk:
         if computation is None:
             return None
         return next((i for i in computation.instructions if i.number == computation.root), None)
+
+
+def _mapped(function: Callable[[Quantity], Quantity], value: Value) -> Value:
+    """Return a value with a function of each array in place of it, but for tuples in a tuple."""
+    if isinstance(value, Quantity):
+        return function(value)
+    return tuple(function(each) if isinstance(each, Quantity) else each for each in value)
 
 
 def _is_element_of_parameter(

@@ -29,6 +29,11 @@ CLOCK = "clock"
 SEED = "seed"
 """At least two integers of a range of 2^31 or nearly so: a seed that cannot be tried out."""
 
+WIDE_SEED = "wide seed"
+"""Integers of a range of 2^62 or more, each of which cannot be tried out."""
+
+SEEDS = (SEED, WIDE_SEED)
+
 PRIVATE = (NORMAL, LAPLACE, SKELLAM)
 """The distributions that hide what a client adds to a sum."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.constants import DTYPES
-from tffc.assurance.privacy.quantities import Shape
+from tffc.assurance.privacy.quantities import Quantity, Shape
 from tffc.assurance.privacy.table import NodeUse, Outputs, RuleTable, sizes_of
 
 RANDOM_NUMBERS = RuleTable()
@@ -50,36 +51,82 @@ def _stateless(use: NodeUse) -> Outputs:
 # Seeds.
 
 WIDEST = 2**31 - 2
-"""The least range of each integer of a seed."""
+"""The least range of each integer of a seed of several."""
+
+ALONE = 2**62
+"""The least range of an integer that is a seed by itself."""
 
 
-def _is_long(shape: Shape | None) -> bool:
-    return shape is not None and math.prod(shape) >= 2
+def _kind_of_seed(width: int, shape: Shape | None) -> str | None:
+    """Return what seed integers of a range make, None if they can be tried out."""
+    if shape is None or not math.prod(shape):
+        return None
+    if width >= ALONE:
+        return noises.WIDE_SEED
+    return noises.SEED if width >= WIDEST and math.prod(shape) >= 2 else None
+
+
+def _width(low: Quantity, high: Quantity) -> int:
+    """Return the width of a range between numbers, if these are constants, or else 0."""
+    if low.content is None or high.content is None or low.size != 1 or high.size != 1:
+        return 0
+    return int(np.ravel(high.content)[0]) - int(np.ravel(low.content)[0])
 
 
 @RANDOM_NUMBERS.rule("RandomUniformInt")
 def _integers(use: NodeUse) -> Outputs:
     sizes, low, high = use.inputs
-    if low.content is None or high.content is None or low.size != 1 or high.size != 1:
-        return None
     shape = sizes_of(sizes)
-    if int(np.ravel(high.content)[0]) - int(np.ravel(low.content)[0]) < WIDEST:
+    kind = _kind_of_seed(_width(low, high), shape)
+    return None if kind is None else [use.draw(kind, shape)]
+
+
+@RANDOM_NUMBERS.rule("StatelessRandomUniformInt", "StatelessRandomUniformIntV2")
+def _integers_of_seed(use: NodeUse) -> Outputs:
+    low, high = use.inputs[-2:]
+    return _drawn_from_seed(use, _width(low, high), use.inputs[1:-2])
+
+
+@RANDOM_NUMBERS.rule("StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2")
+def _all_integers_of_seed(use: NodeUse) -> Outputs:
+    kind = DTYPES.get(use.node.attr["dtype"].type)
+    width = 0 if kind is None or not kind.is_integer else 1 << 8 * kind.size
+    return _drawn_from_seed(use, width, use.inputs[1:])
+
+
+def _drawn_from_seed(use: NodeUse, width: int, seeds: Sequence[Quantity]) -> Outputs:
+    """Return integers that follow from a seed, and that are one themselves."""
+    shape = sizes_of(use.inputs[0])
+    kind = _kind_of_seed(width, shape)
+    return None if kind is None else [use.algebra.drawn_from(kind, seeds, shape)]
+
+
+@RANDOM_NUMBERS.rule("Bitcast")
+def _bitcast(use: NodeUse) -> Outputs:
+    """Integers of one size are the same bits, whether they have signs or not."""
+    value, types = use.inputs[0], (use.node.attr["T"].type, use.node.attr["type"].type)
+    source, kind = map(DTYPES.get, types)
+    if source is None or kind is None or not (source.is_integer and kind.is_integer):
         return None
-    return [use.draw(noises.SEED, shape)] if _is_long(shape) else None
+    noise = value.noise
+    if source.size != kind.size or noise is None or noise.distribution not in noises.SEEDS:
+        return None
+    bits = use.algebra.unknown([value], "bits", kind, shape=value.shape, is_integer=True)
+    return [dataclasses.replace(bits, noise=noise)]
 
 
 @RANDOM_NUMBERS.rule("NonDeterministicInts")
 def _integers_of_machine(use: NodeUse) -> Outputs:
     shape, kind = sizes_of(use.inputs[0]), DTYPES.get(use.node.attr["dtype"].type)
-    if kind is None or not kind.is_integer or kind.size < 4 or not _is_long(shape):
-        return None
-    return [use.draw(noises.SEED, shape)]
+    width = 0 if kind is None or not kind.is_integer else 1 << 8 * kind.size
+    seed = _kind_of_seed(width, shape)
+    return None if seed is None else [use.draw(seed, shape)]
 
 
 @RANDOM_NUMBERS.rule("StatelessRandomGetKeyCounter")
 def _key(use: NodeUse) -> Outputs:
     (seed,) = use.inputs
-    is_secret = seed.noise is not None and seed.noise.distribution == noises.SEED
+    is_secret = seed.noise is not None and seed.noise.distribution in noises.SEEDS
     return [
         dataclasses.replace(
             use.algebra.unknown([seed], name, shape=shape),

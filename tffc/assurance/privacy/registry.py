@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tffc.assurance.privacy.keystreams import Keystreams
 from tffc.assurance.privacy.seeds import Seed
+from tffc.assurance.privacy.word_functions import WordFunctions
 
 
 class Registry:
@@ -15,6 +17,10 @@ class Registry:
         self._terms: dict[tuple[Any, ...], int] = {}
         self.draws: list[str] = []
         """The place of each draw."""
+        self._following: dict[int, list[int]] = {}
+        """For a draw, those that are derived from it."""
+        self.streams = Keystreams(self.derived)
+        self.functions = WordFunctions()
         self.ranks: dict[int, int] = {}
         """The tensors of which some terms are the numbers of dimensions."""
         self.place = ""
@@ -42,18 +48,34 @@ class Registry:
         """End the draws that a number stands for."""
         self._sections[-number - 1] = self._sections[-number - 1][0], len(self.draws)
 
+    def derived(self, draws: Iterable[int], place: str) -> int:
+        """Return a new draw that follows from others, and that is independent of all else that
+        does."""
+        number = len(self.draws)
+        self.draws.append(place)
+        for draw in draws:
+            self._following.setdefault(draw, []).append(number)
+        return number
+
     def single_draws(self, numbers: Iterable[int]) -> frozenset[int]:
-        """Return draws one by one."""
+        """Return draws one by one, and all that are derived from them."""
         single: set[int] = set()
-        for number in numbers:
-            if number >= 0:
-                single.add(number)
-            elif number in self._seeds:
-                single.update(self._seeds[number].values())
-            else:
+        stack = list(numbers)
+        while stack:
+            number = stack.pop()
+            if number in self._seeds:
+                stack.extend(self._seeds[number].values())
+            elif number < 0:
                 start, end = self._sections[-number - 1]
-                single.update(range(start, len(self.draws) if end is None else end))
+                stack.extend(range(start, len(self.draws) if end is None else end))
+            elif number not in single:
+                single.add(number)
+                stack.extend(self._following.get(number, ()))
         return frozenset(single)
+
+    def have_common_draws(self, first: Iterable[int], second: Iterable[int]) -> bool:
+        """Tell whether some draws are among others, or follow from them."""
+        return bool(self.single_draws(first) & self.single_draws(second))
 
     # Draws from seeds that nobody can guess.
 

@@ -210,6 +210,6 @@ def _exposure(value: Quantity, quantities: RoundQuantities) -> str:
     algebra = quantities.algebra
     draws = algebra.single_draws(value.provenance.draws)
     for mechanism in algebra.mechanisms:
-        if draws & mechanism.noise.draws:
+        if draws & algebra.single_draws(mechanism.noise.draws):
             return f"it holds the noise of {mechanism.noise.place}"
     return ""

@@ -85,7 +85,7 @@ class Tensors(Registry):
             origin = dataclasses.replace(origin, draws=draws)
             return dataclasses.replace(value, provenance=origin, noise=noise)
         seed = seeds[0].noise
-        if seed is None or seed.distribution != noises.SEED:
+        if seed is None or seed.distribution not in noises.SEEDS:
             kind = "that is easily tried out" if origin.draws else "that is given"
             text = f"{self.place} draws from a seed {kind}"
             seeded = dataclasses.replace(origin, seeded=origin.seeded | {text})
@@ -137,7 +137,7 @@ class Tensors(Registry):
                 f"the noise has the shape {shapes[0]}, and the sum {shapes[1]}: it is not known "
                 "that each element has noise of its own"
             )
-        if self.single_draws(sums.provenance.draws) & noise.noise.draws:
+        if self.have_common_draws(sums.provenance.draws, noise.noise.draws):
             return "its noise is in the sum already"
         return ""
 

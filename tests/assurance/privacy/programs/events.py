@@ -20,14 +20,12 @@ BASE = "tests.assurance.privacy.programs"
 class Release(NamedTuple):
     """A program and its mechanisms, if a client is added or removed, and if one is replaced.
 
-    None stands for a round that is not private in that sense.  JAX and PyTorch make noise of a seed
-    by operations that are not followed, so rounds with their noise are private and not shown.
+    None stands for a round that is not private in that sense.
     """
 
     module: str
     removed: Mechanisms | None
     replaced: Mechanisms | None
-    is_noise_of_xla: bool = False
 
 
 def gaussians(*multipliers: float) -> Mechanisms:
@@ -45,11 +43,6 @@ def scaled(mechanisms: Mechanisms, factor: float) -> Mechanisms:
 def central(module: str, removed: Mechanisms) -> Release:
     """A replaced client changes a sum by twice as much as one that is removed."""
     return Release(module, removed, scaled(removed, 0.5))
-
-
-def noised_by_xla(module: str, removed: Mechanisms) -> Release:
-    """JAX or PyTorch draws the noise."""
-    return central(module, removed)._replace(is_noise_of_xla=True)
 
 
 DEVIATION = NOISE * CLIP
@@ -114,14 +107,14 @@ EVENTS: dict[str, Release] = {
     "aggregate_with_clip": central("state_programs", ONE),
     # The number of clients is that of both sets if one is replaced, and at least one.
     "mean_exact_denominator": Release("state_programs", None, gaussians(NOISE / 2)),
-    "jax_clip_by_global_norm": noised_by_xla("jax_programs", ONE),
-    "jax_minimum_formula": noised_by_xla("jax_programs", ONE),
-    "jax_laplace": noised_by_xla("jax_programs", laplace(SCALE)),
-    "jax_clip_by_value": noised_by_xla("jax_programs", BOX),
-    "torch_clip_grad_norm": noised_by_xla("torch_programs", ONE),
-    "torch_where_formula": noised_by_xla("torch_programs", ONE),
-    "torch_laplace": noised_by_xla("torch_programs", laplace(SCALE)),
-    "torch_clip_by_value": noised_by_xla("torch_programs", BOX),
+    "jax_clip_by_global_norm": central("jax_programs", ONE),
+    "jax_minimum_formula": central("jax_programs", ONE),
+    "jax_laplace": central("jax_programs", laplace(SCALE)),
+    "jax_clip_by_value": central("jax_programs", BOX),
+    "torch_clip_grad_norm": central("torch_programs", ONE),
+    "torch_where_formula": central("torch_programs", ONE),
+    "torch_laplace": central("torch_programs", laplace(SCALE)),
+    "torch_clip_by_value": central("torch_programs", BOX),
 }
 
 

@@ -346,13 +346,26 @@ class _Bounding:
         Raises:
           NotShown: there is none.
         """
-        if piece.value.within:
-            return piece._replace(value=piece.value.within[0])
+        larger = self._larger(piece)
+        if larger is not None:
+            return piece._replace(value=larger)
         raise NotShown(
             piece.channel,
             "bound of each contribution",
             f"nothing is known that {piece.leaf} does not exceed, by any norm",
         )
+
+    def _larger(self, piece: _Piece) -> Quantity | None:
+        """Return a tensor within which that of a piece is.
+
+        Of a public one, a client's data may say which elements it takes: two clients differ, though
+        what they take them from does not.
+        """
+        if not piece.value.within:
+            return None
+        larger = piece.value.within[0]
+        is_chosen = piece.value.provenance.is_of_client and not larger.provenance.is_of_client
+        return None if self._is_replaced and is_chosen else larger
 
 
 def _parts(piece: _Piece) -> list[_Piece]:

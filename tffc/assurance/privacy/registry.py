@@ -21,6 +21,8 @@ class Registry:
         """The places of terms."""
         self.assumptions: dict[str, None] = {}
         """What the evaluation rests on, besides what holds of all programs."""
+        self.assertions: dict[int, bool] = {}
+        """Whether all that sections assert is certain, by the sections' ids."""
         self._sections: list[tuple[int, int | None]] = []
 
     # Draws of whole sections.

@@ -42,6 +42,14 @@ def fixed(aggregators: Any) -> Any:
     return private(aggregators).gaussian_fixed(Z, CLIENTS, CLIP)
 
 
+def with_sum(aggregators: Any, inner: Any) -> Any:
+    """Return a factory that adds central noise to the sum of another."""
+    import tensorflow_privacy
+
+    query = tensorflow_privacy.GaussianSumQuery(CLIP, Z * CLIP)
+    return private(aggregators)(query, inner)
+
+
 FACTORIES: dict[str, Factory] = {
     "fixed": fixed,
     "adaptive": lambda a: private(a).gaussian_adaptive(Z, CLIENTS, CLIP),
@@ -49,6 +57,10 @@ FACTORIES: dict[str, Factory] = {
     "count": lambda a: private(a).gaussian_adaptive(Z, CLIENTS, CLIP, clipped_count_stddev=COUNT),
     "zeroing": lambda a: a.zeroing_factory(10.0, fixed(a)),
     "concatenated": lambda a: a.concat_factory(fixed(a)),
+    # Rounding to one of 2^32 steps adds less than what the multiplier is compared to.
+    "secure": lambda a: with_sum(a, a.SecureSumFactory(CLIP)),
+    "secure, of uneven ends": lambda a: with_sum(a, a.SecureSumFactory(CLIP, -2.0)),
+    "secure, in a wide range": lambda a: with_sum(a, a.SecureSumFactory(2 * CLIP)),
 }
 """Factories whose rounds are private with the noise multiplier `Z`."""
 

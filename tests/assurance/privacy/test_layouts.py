@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tests.assurance.privacy.derivations import derivation, round_by
+from tests.assurance.privacy.derivations import VECTOR, derivation, round_by
 from tffc.assurance.privacy.accounting import Gaussian
 from tffc.assurance.privacy.question import Neighbours
 
@@ -79,6 +79,36 @@ def test_places_that_data_says_are_data(work: Any) -> None:
     (part,) = derivation(following, Neighbours.REPLACE).parts
     assert isinstance(part, Gaussian)
     assert part.multiplier == pytest.approx(10 / 78)
+
+
+def test_a_place_in_released_numbers_is_data() -> None:
+    """Two clients may choose different elements of what all of them know."""
+    table = tff.TensorType(np.float32, [40])
+    choose = tff.tf_computation(table, VECTOR)(
+        lambda table, x: tf.slice(table, [tf.cast(x[0], tf.int32)], [4])
+    )
+    add = tff.tf_computation(table, VECTOR)(
+        lambda table, total: (
+            tf.concat([table[4:], total], 0),
+            total + tf.random.normal([4], stddev=10.0),
+        )
+    )
+    zeros = tff.tf_computation(lambda: tf.zeros([40]))
+
+    @tff.federated_computation
+    def initialize() -> Any:
+        return tff.federated_eval(zeros, tff.SERVER)
+
+    @tff.federated_computation(tff.types.at_server(table), tff.types.at_clients(VECTOR))
+    def next_round(state: Any, values: Any) -> Any:
+        sent = tff.federated_broadcast(state)
+        total = tff.federated_sum(tff.federated_map(choose, (sent, values)))
+        done = tff.federated_map(add, (state, total))
+        kept = tff.federated_map(add, (state, done[1]))
+        return kept[0], done[1]
+
+    process = tff.templates.IterativeProcess(initialize, next_round)
+    assert not derivation(process, Neighbours.REPLACE).is_shown
 
 
 def test_one_draw_for_all_elements_hides_none_of_them() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, choices, noises, norms
+from tffc.assurance.privacy import bounds, choices, lines, noises, norms
 from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
 from tffc.assurance.privacy.quantities import (
     Exposure,
@@ -70,6 +70,10 @@ class Algebra(Tensors):
         fits = low <= least and most <= high
         if value.is_integer and (fits or value.noise is not None):
             return value
+        if value.is_whole and fits and not (value.sums or value.noise or value.signal):
+            return dataclasses.replace(value, is_integer=True)
+        if fits and value.content is not None:
+            return self.constant(np.trunc(value.content).astype(np.int64))
         within = _own(value) if fits or low < 0 else ()
         limits = ANY if within else bounds.between(low, high)
         if fits:
@@ -77,10 +81,7 @@ class Algebra(Tensors):
         result = self.unknown(
             [value], "truncated", low, high, shape=value.shape, limits=limits, is_integer=True
         )
-        content = None
-        if fits and value.content is not None:
-            content = np.trunc(value.content).astype(np.int64)
-        return dataclasses.replace(result, within=within, content=content)
+        return dataclasses.replace(result, within=within)
 
     def stacked(self, values: Sequence[Quantity], *key: Any, shape: Shape | None) -> Quantity:
         """Return a tensor that has the elements of several."""
@@ -134,6 +135,9 @@ class Algebra(Tensors):
             return self._sum_of_sums(first, second)
         total = self._elementwise("add", bounds.add, first, second)
         total = dataclasses.replace(total, addends=(first, second))
+        for value, number in ((first, second), (second, first)):
+            line = lines.shifted(value, number, total)
+            total = dataclasses.replace(total, line=line) if line is not None else total
         joint = norms.add(first.bounds, second.bounds) if first.is_scalar else total.bounds
         total = dataclasses.replace(total, bounds=joint) if second.is_scalar else total
         if first.noise is not None and second.noise is not None:
@@ -187,10 +191,16 @@ class Algebra(Tensors):
         return self.elementwise("reciprocal", bounds.reciprocal, value)
 
     def divide(self, first: Quantity, second: Quantity) -> Quantity:
+        if second.content is not None and np.all(second.content != 0):
+            folded = self._folded(np.divide, first, second)
+            if folded is not None and not (first.is_integer or second.is_integer):
+                return folded
         return self.multiply(first, self.reciprocal(second))
 
     def divide_or_zero(self, first: Quantity, second: Quantity) -> Quantity:
         """Return the quotient, and zero where the divisor is zero."""
+        if second.content is not None and np.all(second.content != 0):
+            return self.divide(first, second)
         inverse = self.reciprocal(second)
         or_zero = bounds.either(inverse.bounds, exactly(ZERO))
         term = self.term("reciprocal or zero", second.term)
@@ -260,13 +270,20 @@ class Algebra(Tensors):
     ) -> Quantity:
         result = self._elementwise(name, rule, first, second)
         within: list[Quantity] = []
+        line = None
         for value, limit in ((first, second), (second, first)):
+            number = lines.number_of(limit)
+            if number is not None and value.shape == result.shape is not None:
+                interval = (-math.inf, number) if name == "minimum" else (number, math.inf)
+                if lines.is_inside(value.bounds, *interval):
+                    return value
+                line = lines.clipped(value, *interval)
             is_toward_zero = (
                 limit.bounds.is_nonnegative if name == "minimum" else limit.bounds.is_nonpositive
             )
             if is_toward_zero and value.shape == result.shape is not None:
                 within.extend(_own(value))
-        return dataclasses.replace(result, within=tuple(within))
+        return dataclasses.replace(result, within=tuple(within), line=line)
 
     # Comparisons and choices.
 
@@ -280,6 +297,13 @@ class Algebra(Tensors):
             is_integer=True,
         )
         return dataclasses.replace(result, comparison=(first, second))
+
+    def at_least(self, first: Quantity, second: Quantity) -> Quantity:
+        """Return whether the first is at least the second; integers of which that is known are."""
+        if first.is_integer and second.is_integer and first.shape == second.shape == ():
+            if bounds.is_at_least(first.bounds, second.bounds):
+                return self.constant(np.bool_(True))
+        return self.greater(first, second)
 
     def negation(self, value: Quantity) -> Quantity:
         result = self.unknown([value], "not", shape=value.shape, limits=TRUTH, is_integer=True)
@@ -359,6 +383,11 @@ class Algebra(Tensors):
         limits = bounds.multiply(norms.power_sum(value, power), bounds.constant(scale))
         return self.unknown([value], "power sum", power, scale, shape=(), limits=limits)
 
+    def some_element(self, value: Quantity, name: str, shape: Shape | None) -> Quantity:
+        """Return some of the elements of sums over clients, of which their bounds are known."""
+        result = self.unknown([value], name, shape=shape, limits=value.bounds)
+        return dataclasses.replace(result, is_integer=value.is_integer)
+
     def largest(self, value: Quantity, shape: Shape | None = ()) -> Quantity:
         """Return the largest element; of magnitudes, it is a norm."""
         limits = bounds.between(*value.bounds.interval)
@@ -433,8 +462,14 @@ class Algebra(Tensors):
         product = self._product(value, factor, union(value.provenance, factor.provenance))
         whole = factor if value.factor is None else self.multiply(value.factor, factor)
         parts = tuple(self.multiply(part, factor) for part in value.parts)
+        line = lines.scaled(value, factor, product)
         return dataclasses.replace(
-            product, elements=value.base, factor=whole, product=(value, factor), parts=parts
+            product,
+            elements=value.base,
+            factor=whole,
+            product=(value, factor),
+            parts=parts,
+            line=line,
         )
 
     def _product(self, value: Quantity, factor: Quantity, provenance: Provenance) -> Quantity:
@@ -449,6 +484,10 @@ class Algebra(Tensors):
 
     def _sum_of_sums(self, first: Quantity, second: Quantity) -> Quantity:
         """Return the sum of sums over clients, or of one and a public tensor."""
+        for sums, count in ((first, second), (second, first)):
+            counted = self._counted(sums, count)
+            if counted is not None:
+                return counted
         shape = common_shape(first, second)
         is_followed = all(
             (each.shape == shape if each.sums else each.provenance.is_public)
@@ -470,6 +509,37 @@ class Algebra(Tensors):
             return None
         return noises.combined(first, second)
 
+    def _counted(self, sums: Quantity, count: Quantity) -> Quantity | None:
+        """Return a sum over clients and a multiple of their number as one sum, to which each client
+        adds what it adds to both; None if the second is no such number."""
+        if len(sums.sums) != 1 or len(count.sums) != 1 or sums.shape is None:
+            return None
+        (values, scale), (ones, factor) = sums.sums[0], count.sums[0]
+        number, times, each = lines.number_of(ones.value), factor.exact, scale.exact
+        if number is None or times is None or each is None or times.powers or each.powers:
+            return None
+        if ones.noise or values.noise or ones.draws or not ones.value.provenance.is_public:
+            return None
+        if not values.value.provenance.is_of_client or values.value.shape != sums.shape:
+            return None
+        if count.shape not in ((), sums.shape):
+            return None
+        share, weight = number * times.coefficient, each.coefficient
+        is_integer = sums.is_integer and count.is_integer
+        if is_integer:
+            share, weight = int(share), int(weight)
+        value = self.multiply(values.value, self.constant(weight))
+        value = self.add(value, self.constant(share))
+        beside = values.beside | ones.channels
+        whole = dataclasses.replace(values, value=value, beside=beside)
+        return Quantity(
+            self.term("add", *sorted((sums.term, count.term))),
+            union(sums.provenance, count.provenance),
+            shape=sums.shape,
+            sums=((whole, exactly(ONE)),),
+            is_integer=is_integer,
+        )
+
     def _signal(self, value: Quantity, noise: Quantity) -> Quantity:
         """Return a client's value with noise of its own."""
         total = self._elementwise("add", bounds.add, value, noise)
@@ -477,7 +547,7 @@ class Algebra(Tensors):
         is_used = self.have_common_draws(value.provenance.draws, noise.noise.draws)
         if is_used or _if_same_shape(noise.noise, total, value, noise) is None:
             return total
-        return dataclasses.replace(total, signal=(value, noise.noise))
+        return dataclasses.replace(total, signal=(value, noise.noise), addends=(value, noise))
 
     def _mechanism(self, sums: Quantity, noise: Quantity) -> Quantity:
         """Return sums with noise, which is a release if the noise is what it has to be."""

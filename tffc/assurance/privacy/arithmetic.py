@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, clocks
+from tffc.assurance.privacy import bounds, clocks, lines
 from tffc.assurance.privacy.algebra import TRUTH, Algebra
 from tffc.assurance.privacy.constants import DTYPES
 from tffc.assurance.privacy.quantities import Quantity, Shape
 from tffc.assurance.privacy.shapes import common_shape
 from tffc.assurance.privacy.table import NodeUse, Outputs, Rule, RuleTable, sizes_of
+from tffc.assurance.privacy.tensors import SMALL
 from tffc.language.dtypes import DType
 
 if TYPE_CHECKING:
@@ -41,8 +43,10 @@ ARITHMETIC.plain(Algebra.logarithm, "Log")
 ARITHMETIC.plain(Algebra.maximum, "Maximum")
 ARITHMETIC.plain(Algebra.minimum, "Minimum")
 ARITHMETIC.plain(Algebra.choice, "SelectV2")
-ARITHMETIC.plain(Algebra.greater, "Greater", "GreaterEqual")
-ARITHMETIC.plain(lambda algebra, first, second: algebra.greater(second, first), "Less", "LessEqual")
+ARITHMETIC.plain(Algebra.greater, "Greater")
+ARITHMETIC.plain(lambda algebra, first, second: algebra.greater(second, first), "Less")
+ARITHMETIC.plain(Algebra.at_least, "GreaterEqual")
+ARITHMETIC.plain(lambda algebra, first, second: algebra.at_least(second, first), "LessEqual")
 ARITHMETIC.plain(Algebra.negation, "LogicalNot")
 ARITHMETIC.plain(lambda algebra, value: algebra.reciprocal(algebra.root(value)), "Rsqrt")
 ARITHMETIC.plain(lambda algebra, value: algebra.logarithm(value, 1.0), "Log1p")
@@ -107,10 +111,31 @@ TRUTHS = ("Equal", "NotEqual", "LogicalAnd", "LogicalOr", "IsFinite", "IsNan", "
 @ARITHMETIC.rule(*TRUTHS, "All", "Any")
 def _truth(use: NodeUse) -> Outputs:
     shape = common_shape(*use.inputs) if use.node.op in TRUTHS else None
+    folded = _certain_truth(use)
+    if folded is not None:
+        return [use.algebra.constant(folded)]
     truth = use.algebra.unknown(
         use.inputs, use.node.op, shape=shape, limits=bounds.between(0.0, 1.0), is_integer=True
     )
     return [dataclasses.replace(truth, is_finiteness=use.node.op == "IsFinite")]
+
+
+FOLDED = {
+    "Equal": np.equal,
+    "NotEqual": np.not_equal,
+    "LogicalAnd": np.logical_and,
+    "LogicalOr": np.logical_or,
+}
+"""Operations on small constants that are carried out."""
+
+
+def _certain_truth(use: NodeUse) -> Any:
+    """Return the truth values of constants, or None if they are not known."""
+    contents = [value.content for value in use.inputs]
+    if use.node.op not in FOLDED or any(content is None for content in contents):
+        return None
+    truth = np.asarray(FOLDED[use.node.op](*contents))
+    return truth if truth.size <= SMALL else None
 
 
 @ARITHMETIC.rule("Sigmoid", "Tanh", "Cos", "Sin", "Erf", "Softsign")
@@ -120,7 +145,16 @@ def _within_one(use: NodeUse) -> Outputs:
     return [use.algebra.unknown(use.inputs, use.node.op, shape=use.inputs[0].shape, limits=limits)]
 
 
-@ARITHMETIC.rule("Round", "Rint", "Floor", "Ceil")
+STEPS = {
+    "Round": (-0.5, 0.5),
+    "Rint": (-0.5, 0.5),
+    "Floor": (-1.0, 0.0),
+    "Ceil": (0.0, 1.0),
+}
+"""What rounding adds to a number, at least and at most."""
+
+
+@ARITHMETIC.rule(*STEPS)
 def _rounded(use: NodeUse) -> Outputs:
     value = use.inputs[0]
     rounded = use.algebra.unknown([value], use.node.op, shape=value.shape)
@@ -128,11 +162,28 @@ def _rounded(use: NodeUse) -> Outputs:
         is_whole = use.node.op == "Floor" and use.node.attr["T"].type == DType.FLOAT64.number
         seed = clocks.steps(use, value, is_word=False) if is_whole else None
         return [dataclasses.replace(rounded, seed=seed)]
-    if value.sums or value.noise or value.signal:
+    step = STEPS[use.node.op]
+    if value.content is not None:
+        functions = {"Floor": np.floor, "Ceil": np.ceil}
+        return [use.algebra.constant(functions.get(use.node.op, np.rint)(value.content))]
+    if value.sums or value.noise:
         return [rounded]
-    distance = 0.5 if use.node.op in ("Round", "Rint") else 1.0
-    limits = bounds.add(value.bounds, bounds.between(-distance, distance))
-    return [dataclasses.replace(rounded, near=(value, distance), bounds=limits)]
+    signal = value
+    if value.signal is not None:
+        if value.addends is None:
+            return [rounded]
+        signal, noise = value.addends
+        least, most = noise.bounds.interval
+        if not math.isfinite(most - least):
+            return [rounded]
+        step = step[0] + least, step[1] + most
+    limits = bounds.add(signal.bounds, bounds.between(*step))
+    line = lines.moved(signal, *step)
+    if line is not None:
+        most = lines.reach(line)
+        within = bounds.between(-most, most)
+        limits = bounds.bounded((*limits.above, *within.above), (*limits.below, *within.below))
+    return [dataclasses.replace(rounded, line=line, bounds=limits, is_whole=True)]
 
 
 @ARITHMETIC.rule("OneHot")
@@ -202,6 +253,8 @@ def _reduce(use: NodeUse) -> Outputs:
         functions = {"Sum": np.sum, "Mean": np.mean, "Max": np.max, "Min": np.min, "Prod": np.prod}
         folded = functions[use.node.op](value.content, axis=axes, keepdims=_keeps(use.node))
         return [algebra.constant(np.asarray(folded, value.content.dtype))]
+    if value.sums and use.node.op in ("Min", "Max") and value.size:
+        return [algebra.some_element(value, use.node.op, shape)]
     if not is_all or use.node.op in ("Prod", "Min"):
         return [algebra.unknown(use.inputs, use.node.op, _keeps(use.node), shape=shape)]
     if use.node.op == "Max":

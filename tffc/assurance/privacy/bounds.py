@@ -231,6 +231,15 @@ def either(first: Bounds, second: Bounds) -> Bounds:
     )
 
 
+def is_at_least(first: Bounds, second: Bounds) -> bool:
+    """Tell whether the first number is known to be at least the second."""
+    return any(
+        low.powers == high.powers and low.coefficient >= high.coefficient
+        for low in first.below
+        for high in second.above
+    )
+
+
 def negative(value: Bounds) -> Bounds:
     return bounded(map(_negative, value.below), map(_negative, value.above))
 

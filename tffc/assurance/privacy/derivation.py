@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tffc.assurance.audit.audit import Audit, Effect
+from tffc.assurance.audit.outcomes import SHOWN
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
@@ -284,6 +285,9 @@ class _Deriving:
 
     def _may_tell(self, effect: Effect) -> bool:
         """Tell whether an effect may show others something of clients' data or of the noise."""
+        is_assertion = effect.operation == "Assert" and effect.kind == SHOWN
+        if is_assertion and effect.side == "server" and self._quantities.is_server_silent:
+            return False
         depends = effect.depends
         if effect.side == "server":
             exposed = any(path in self._facts.exposed for path in depends.state)

@@ -213,7 +213,7 @@ def _sum_with_other_noise(use: InstructionUse) -> Quantity | None:
             continue
         if not other.provenance.draws or other.provenance.is_of_client:
             continue
-        channels = {contribution.channel for contribution, _ in sums.sums}
+        channels = {channel for each, _ in sums.sums for channel in each.channels}
         exposures = frozenset(
             Exposure(e.source, OTHER_NOISE) if e.source in channels else e
             for e in sums.provenance.exposures

@@ -7,6 +7,7 @@ up to the noise that is added to it.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 from tffc.assurance.privacy.bounds import ANY, Bounds, Monomial
@@ -83,13 +84,36 @@ class Noise:
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Contribution:
     """What each client adds to a leaf of a channel: its value without noise, and the clients' noise
-    in it, if they add any; `draws` are all random numbers that are in it."""
+    in it, if they add any; `draws` are all random numbers that are in it.
+
+    If sums of several channels are one, as that of values and a count, the others are `beside`.
+    """
 
     channel: str
     leaf: str
     value: Quantity
     noise: Noise | None = None
     draws: frozenset[int] = frozenset()
+    beside: frozenset[str] = frozenset()
+
+    @property
+    def channels(self) -> frozenset[str]:
+        """The channels of the sums that it is in."""
+        return self.beside | {self.channel}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """An affine function of a tensor that is not exact: each element is one of `base` times
+    `slope`, plus a number from `least` to `most`, and then brought into the interval from `low` to
+    `high`."""
+
+    base: Quantity
+    slope: float = 1.0
+    least: float = 0.0
+    most: float = 0.0
+    low: float = -math.inf
+    high: float = math.inf
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +127,7 @@ class Quantity:
     - `product`: it is the first of these times the second, which is a number.
     - `parts`: it has the elements of these, each once.
     - `within`: its elements are, in magnitude, at most different elements of each of these.
-    - `near`: each of its elements is at most this far from that of a tensor.
+    - `line`: its elements are, up to their order, on this line.
     - `length`: the sum of the magnitudes of its elements is at most this.
     - `section`: it is the elements from `start` to `stop` of a vector.
     - `power_of`: it has a power of the magnitude of each element of a tensor.
@@ -128,7 +152,7 @@ class Quantity:
     product: tuple[Quantity, Quantity] | None = None
     parts: tuple[Quantity, ...] = ()
     within: tuple[Quantity, ...] = ()
-    near: tuple[Quantity, float] | None = None
+    line: Line | None = None
     length: Monomial | None = None
     section: tuple[Quantity, int, int] | None = None
     power_of: tuple[Quantity, int] | None = None
@@ -144,7 +168,9 @@ class Quantity:
     addends: tuple[Quantity, Quantity] | None = None
     content: Any = None
     is_integer: bool = False
-    """Whether its elements are integers or truth values."""
+    """Whether its elements are integers or truth values, and of such a type."""
+    is_whole: bool = False
+    """Whether its elements are integers, whatever its type."""
     is_finiteness: bool = False
     """Whether it tells if numbers are finite."""
 

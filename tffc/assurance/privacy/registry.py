@@ -35,6 +35,8 @@ class Registry:
         """The numbers of sources of seeds: elements of the state, by their paths, and the clock."""
         self._seeds: dict[int, dict[tuple[int, ...], int]] = {}
         """The draws from the seeds of each source, by what tells these seeds apart."""
+        self.assertions: dict[int, bool] = {}
+        """Whether all that sections assert is certain, by the sections' ids."""
         self._sections: list[tuple[int, int | None]] = []
 
     # Draws of whole sections.

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tffc.assurance.audit.contents import Contents
+from tffc.assurance.audit.effects import AT_CLIENTS
 from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.audit.programs import leaf_paths, results_of
@@ -35,9 +36,8 @@ from tffc.assurance.privacy.sections import shape_of
 from tffc.assurance.privacy.state_seeds import seed_of_state
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.language.calls import operands, uri_of
-from tffc.language.nodes import (
-    Node,
-)
+from tffc.language.nodes import Compiled, Node
+from tffc.language.traverse import postorder
 from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import StructType, TensorType, Type
 from tffc.linking.operand import from_leaves, rebuild
@@ -52,6 +52,9 @@ SUMS = frozenset(
     }
 )
 """The operators that add up what the clients have."""
+
+ASSERTION = b"Assert"
+"""What the message of a section has in it that asserts anything."""
 
 MODULAR = "federated_secure_modular_sum"
 MEAN = "federated_mean"
@@ -95,6 +98,8 @@ class RoundQuantities:
     output: Mapping[str, Quantity]
     is_output_released: bool
     spans: Mapping[str, Span | None]
+    is_server_silent: bool = False
+    """Whether no assertion at the server can fail, and so show what it is given."""
 
 
 def evaluate(program: StagedRound, facts: StateFacts) -> RoundQuantities:
@@ -141,6 +146,17 @@ class _RoundEvaluation(QuantityEvaluator):
             # In a round without a new state, the output stays with its client.
             "state" in results,
             {self._names[s.name]: s.binding.span for s in self._round.aggregations()},
+            all(map(self._is_silent, self._round.calls.values())),
+        )
+
+    def _is_silent(self, staged: StagedCall) -> bool:
+        """Tell whether no assertion of a call can fail, unless clients may run it."""
+        if staged.stage in AT_CLIENTS:
+            return True
+        sections = [n for n in postorder(staged.call) if isinstance(n, Compiled)]
+        return all(
+            self.algebra.assertions.get(id(section), ASSERTION not in section.payload)
+            for section in sections
         )
 
     def _leaves(self, results: Mapping[str, Node], label: str) -> dict[str, Quantity]:
@@ -263,6 +279,14 @@ class _RoundEvaluation(QuantityEvaluator):
         ]
         return from_leaves(local_type(type), results)
 
+    def _range(self, value: Quantity, scale: Bounds) -> Bounds:
+        """Return the bounds of a sum of integers over the clients."""
+        if not value.is_integer:
+            return ANY
+        return multiply(
+            multiply(value.bounds, exactly(Monomial(1.0, ((CLIENTS, Fraction(1)),)))), scale
+        )
+
     def _sum(self, channel: str, path: str, shape: Any, value: Quantity, scale: Bounds) -> Quantity:
         algebra = self.algebra
         signal, noise = value.signal or (value, None)
@@ -280,7 +304,12 @@ class _RoundEvaluation(QuantityEvaluator):
             noise = dataclasses.replace(noise, scale=multiply(noise.scale, scale))
             return algebra.released(sums, noise, shape, provenance)
         return Quantity(
-            algebra.fresh(), provenance, shape=shape, sums=sums, is_integer=value.is_integer
+            algebra.fresh(),
+            provenance,
+            self._range(value, scale),
+            shape,
+            sums=sums,
+            is_integer=value.is_integer,
         )
 
     def _aggregated_by_program(

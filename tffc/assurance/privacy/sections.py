@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tffc.assurance.privacy import bounds
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.constants import constant_of_node
@@ -65,7 +67,10 @@ def results_of_graph(
     """
     content = read_section(section)
     walk = GraphWalk(algebra, Library(content.graph.library), arguments)
-    results = walk.results(content.body())
+    body = content.body()
+    results = walk.results(body)
+    holds = algebra.assertions.get(id(section), True) and walk.holds(body)
+    algebra.assertions[id(section)] = holds
     type = section.type
     assert isinstance(type, FunctionType)
     return [
@@ -107,6 +112,20 @@ class GraphWalk:
         self._state = union(*(algebra.exposed(a, "is kept").provenance for a in arguments))
         """What any variable or other state of the section may hold, besides its draws."""
         self._steps = 0
+        self._asserted: dict[tuple[str, str], bool] = {}
+        """Whether what assertions demand was always certain, by their functions and names."""
+
+    def holds(self, body: Body) -> bool:
+        """Tell whether all assertions that may run are about what is certain."""
+        called = [name for node in body.nodes.values() for name in self._library.called_by(node)]
+        functions = reached(called, self._library.calls_of)
+        nodes = [(body.name, node) for node in body.nodes.values()]
+        nodes += [(name, n) for name in functions for n in self._library.nodes(name).values()]
+        return all(
+            self._asserted.get((name, node.name), False)
+            for name, node in nodes
+            if node.op == "Assert"
+        )
 
     def results(self, body: Body) -> list[Quantity]:
         """Return the results of the section's graph."""
@@ -157,6 +176,11 @@ class GraphWalk:
             return self._function(node.op, inputs, depth)
         if node.op == "Const":
             return [self.algebra.constant(constant_of_node(node))]
+        if node.op == "Assert":
+            content = inputs[0].content if inputs else None
+            key = body.name, node.name
+            is_certain = content is not None and bool(np.all(content))
+            self._asserted[key] = self._asserted.get(key, True) and is_certain
         count = operation.output_count(node.attr) if operation is not None else None
         followed = self._followed(node, inputs, body, depth)
         if followed is not None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import ONE, ZERO, Bounds, Monomial, Unknown, multiply
+from tffc.assurance.privacy.bounds import ZERO, Bounds, Monomial, Unknown, multiply
+from tffc.assurance.privacy.lines import distance
 from tffc.assurance.privacy.norms import Elements, Limit, limit_of, own_elements
 from tffc.assurance.privacy.quantities import Contribution, Mechanism, Quantity
 from tffc.assurance.privacy.question import Neighbours
@@ -109,10 +111,16 @@ def sensitivity(
                 p._replace(weight=p.weight.scaled(factor)) if p.leaf in leaves else p
                 for p in pieces
             ]
-    options = [
-        _Bounding(power, neighbours, algebra, backwards=backwards).of(pieces)
-        for backwards in (False, True)
-    ]
+    options: list[Sensitivity] = []
+    missing: list[NotShown] = []
+    for backwards, is_late in itertools.product((False, True), repeat=2):
+        order = _Order(backwards, is_late)
+        try:
+            options.append(_Bounding(power, neighbours, algebra, order).of(pieces))
+        except NotShown as step:
+            missing.append(step)
+    if not options:
+        raise missing[0]
     return min(options, key=lambda each: (each.is_unknown, each.total))
 
 
@@ -199,16 +207,29 @@ def _scalings(value: Quantity) -> list[_Scaling]:
     return scalings
 
 
-class _Bounding:
-    """The bounds of tensors that are added up; `backwards` is the order in which the ways to see
-    them as products are tried."""
+MOST_LINES = 30
+"""How many lines that are on lines are followed."""
 
-    def __init__(
-        self, power: int, neighbours: Neighbours, algebra: Algebra, *, backwards: bool
-    ) -> None:
+
+class _Order(NamedTuple):
+    """The order in which bounds are looked for.
+
+    The ways to see tensors as products are tried `is_backwards` or not; and the bounds of single
+    elements, if that `is_late`, when there is nothing else.  `depth` is that of the lines.
+    """
+
+    is_backwards: bool
+    is_late: bool
+    depth: int = 0
+
+
+class _Bounding:
+    """The bounds of tensors that are added up."""
+
+    def __init__(self, power: int, neighbours: Neighbours, algebra: Algebra, order: _Order) -> None:
         self._power = power
         self._neighbours = neighbours
-        self._backwards = backwards
+        self._order = order
         self._is_replaced = neighbours is Neighbours.REPLACE
         self._algebra = algebra
         self._bounds: list[ContributionBound] = []
@@ -226,7 +247,7 @@ class _Bounding:
         """Return the tensors for which no bound is known by what they were scaled with, or by
         their elements."""
         levels = range(MOST_FACTORS + 1)
-        for level in reversed(levels) if self._backwards else levels:
+        for level in reversed(levels) if self._order.is_backwards else levels:
             groups: dict[tuple[int, ...], list[tuple[_Piece, _Scaling]]] = {}
             left: list[_Piece] = []
             for piece in pieces:
@@ -240,8 +261,14 @@ class _Bounding:
                     left.extend(p for p, s in group if not self._is_bounded_by_factor([(p, s)]))
             pieces = left
         pieces = [piece for piece in pieces if not self._is_bounded_by_norm(piece)]
-        pieces = [piece for piece in pieces if not self._is_bounded_by_elements(piece)]
-        return [piece for piece in pieces if not self._is_bounded_by_distance(piece)]
+        if not self._order.is_late:
+            pieces = [piece for piece in pieces if not self._is_bounded_by_elements(piece)]
+            return self._without_lines(pieces)
+        return [
+            piece
+            for piece in self._without_lines(pieces)
+            if self._larger(piece) or not self._is_bounded_by_elements(piece)
+        ]
 
     def _is_bounded_by_factor(self, group: list[tuple[_Piece, _Scaling]]) -> bool:
         """Add the bound that a factor sets to all tensors of a group together, if there is one."""
@@ -291,35 +318,67 @@ class _Bounding:
         self._add([piece], 0, number, whole.scaled(float(value.size)) * piece.weight, value.term)
         return True
 
-    def _is_bounded_by_distance(self, piece: _Piece) -> bool:
-        """Add the bound that follows from a tensor nearby, if there is one.
+    def _without_lines(self, pieces: list[_Piece]) -> list[_Piece]:
+        """Return the tensors for which no bound follows from a line: all that are on one together,
+        or else each by itself."""
+        on_lines: list[_Piece] = []
+        rest: list[_Piece] = []
+        for piece in pieces:
+            is_on_line = piece.value.line is not None and piece.value.size is not None
+            (on_lines if is_on_line else rest).append(piece)
+        if not on_lines or self._order.depth >= MOST_LINES:
+            return pieces
+        if self._are_bounded_by_lines(on_lines):
+            return rest
+        if len(on_lines) == 1:
+            return pieces
+        return rest + [piece for piece in on_lines if not self._are_bounded_by_lines([piece])]
 
-        By Minkowski's inequality, the norm is at most that of the other and of the distance.
+    def _are_bounded_by_lines(self, pieces: list[_Piece]) -> bool:
+        """Add the bound that follows from tensors that others are affine functions of, but for a
+        distance of each element, if there is one.
+
+        By Minkowski's inequality, the norm is at most that of those tensors and of the distances.
+        What all clients add to an element does not change if one is replaced.
         """
-        value = piece.value
-        if value.near is None or value.size is None:
+        power, bases = self._power, list[_Piece]()
+        apart: list[Monomial] = []
+        for piece in pieces:
+            line = piece.value.line
+            assert line is not None
+            far = line.most - line.least if self._is_replaced else distance(line)
+            if not math.isfinite(far):
+                return False
+            weight = piece.weight.scaled(abs(line.slope) ** power)
+            bases.append(piece._replace(value=line.base, weight=weight))
+            apart.append(piece.weight.scaled(far**power * float(piece.value.size or 0)))
+        order = self._order._replace(depth=self._order.depth + 1)
+        inner = _Bounding(power, self._neighbours, self._algebra, order)
+        try:
+            known = inner.of(bases)
+        except NotShown:
             return False
-        other, distance = value.near
-        nearby = _Piece(piece.leaf, other, ONE, piece.channel)
-        power, backwards = self._power, self._backwards
-        inner = _Bounding(power, self._neighbours, self._algebra, backwards=backwards)
-        known = inner.of([nearby])
-        norm = known.number({})
-        if norm is None:
+        terms = [term for term in (*known.terms, *apart) if term.coefficient]
+        if any(term.powers != terms[0].powers for term in terms):
             return False
-        sides = 2.0 if self._is_replaced else 1.0
-        norm += sides * distance * float(value.size) ** (1.0 / power)
-        self._bounds.extend(known.bounds)
-        self._bounds.append(
-            ContributionBound(
-                (piece.leaf,),
-                power,
-                Monomial(norm / sides),
-                (self._algebra.places.get(value.term, ""),),
-            )
-        )
-        self._terms.append(Monomial(norm**power) * piece.weight)
+        parts = [sum(t.coefficient for t in each) ** (1 / power) for each in (known.terms, apart)]
+        whole = Monomial(sum(parts) ** power, terms[0].powers if terms else ())
+        self._bounds.extend(bound for bound in known.bounds if bound not in self._bounds)
+        self._note(pieces, whole)
+        self._terms.append(whole)
         return True
+
+    def _note(self, pieces: list[_Piece], whole: Monomial) -> None:
+        """Note the bound of a contribution that weighs as much as a term, if it is one number."""
+        weight = pieces[0].weight
+        if any(piece.weight != weight for piece in pieces) or not weight.coefficient:
+            return
+        sides = 2.0 if self._is_replaced else 1.0
+        norm = (whole * weight.power(Fraction(-1))).power(Fraction(1, self._power))
+        by = self._algebra.places.get(pieces[0].value.term, "")
+        leaves = tuple(dict.fromkeys(piece.leaf for piece in pieces))
+        bound = ContributionBound(leaves, self._power, norm.scaled(1 / sides), (by,))
+        self._bounds.append(bound)
 
     def _add(
         self, group: list[_Piece], norm: int, number: Monomial, whole: Monomial, term: int
@@ -346,13 +405,26 @@ class _Bounding:
         Raises:
           NotShown: there is none.
         """
-        if piece.value.within:
-            return piece._replace(value=piece.value.within[0])
+        larger = self._larger(piece)
+        if larger is not None:
+            return piece._replace(value=larger)
         raise NotShown(
             piece.channel,
             "bound of each contribution",
             f"nothing is known that {piece.leaf} does not exceed, by any norm",
         )
+
+    def _larger(self, piece: _Piece) -> Quantity | None:
+        """Return a tensor within which that of a piece is.
+
+        Of a public one, a client's data may say which elements it takes: two clients differ, though
+        what they take them from does not.
+        """
+        if not piece.value.within:
+            return None
+        larger = piece.value.within[0]
+        is_chosen = piece.value.provenance.is_of_client and not larger.provenance.is_of_client
+        return None if self._is_replaced and is_chosen else larger
 
 
 def _parts(piece: _Piece) -> list[_Piece]:

@@ -115,7 +115,7 @@ class Tensors(Registry):
         """Return a tensor whose sums are followed no further, because of what `place` does."""
         if not value.sums:
             return value
-        sources = {contribution.channel for contribution, _ in value.sums}
+        sources = {channel for each, _ in value.sums for channel in each.channels}
         reason = f"the sum {verb} by {self.place or 'an operation'} before noise is added to it"
         exposures = frozenset(
             Exposure(e.source, reason) if e.source in sources else e
@@ -152,7 +152,7 @@ class Tensors(Registry):
         """Record a mechanism, and return its result, which is public."""
         number = len(self.mechanisms)
         self.mechanisms.append(Mechanism(sums, noise, shape, self.place))
-        channels = {contribution.channel for contribution, _ in sums}
+        channels = {channel for each, _ in sums for channel in each.channels}
         rest = union(provenance, *(operand.provenance for operand in operands))
         left = {e for e in provenance.exposures if e.source not in channels}
         left.update(*(operand.provenance.exposures for operand in operands))

@@ -18,6 +18,9 @@ from tffc.assurance.privacy import noises
 BITS = 23
 COUNT = 1 << BITS
 SLACK = 0.25
+LEAST_TAIL = 0.05
+"""What is beyond the last number, of the share of one."""
+
 LARGEST_STEP = 0.5
 """The largest step between neighbours in a table of the normal distribution."""
 
@@ -45,16 +48,24 @@ def standard_of(values: Any) -> Standard | None:
     ends, quartiles = (values[0], values[-1]), (values[COUNT // 4], values[3 * COUNT // 4])
     if not ends[0] < quartiles[0] < quartiles[1] < ends[1]:
         return None
-    for fitting in (_uniform, _symmetric, _exponential):
-        standard = fitting(values, *map(float, (*ends, *quartiles)))
-        if standard is not None:
-            return standard
+    with np.errstate(all="ignore"):
+        for fitting in (_uniform, _symmetric, _exponential):
+            standard = fitting(values, *map(float, (*ends, *quartiles)))
+            if standard is not None:
+                return standard
     return None
 
 
-def _fits(shares: Any) -> bool:
-    """Tell whether the share of the distribution below each number is near that of numbers."""
+def _fits(shares: Any, tails: tuple[float, ...] = ()) -> bool:
+    """Tell whether the share of the distribution below each number is near that of numbers.
+
+    `tails` are the shares beyond the last numbers where the distribution has no end, which must not
+    vanish.
+    """
+    if any(COUNT * tail < LEAST_TAIL for tail in tails):
+        return False
     middles = np.arange(COUNT) + 0.5
+    # A share that is no number is not near any.
     return bool(np.abs(COUNT * shares - middles).max() <= 0.5 + SLACK)
 
 
@@ -73,7 +84,7 @@ def _symmetric(values: Any, first: float, last: float, low: float, high: float) 
     for distribution, (quartile, share) in distributions.items():
         scale = (high - low) / (2 * quartile)
         shares = share(values / scale)
-        if shares is not None and _fits(shares):
+        if shares is not None and _fits(shares, (shares[0], 1.0 - shares[-1])):
             return Standard(distribution, scale)
     return None
 
@@ -84,7 +95,8 @@ def _exponential(
     sign = 1.0 if first >= 0 else -1.0
     scale = (high - low) / math.log(3.0)
     shares = -np.expm1(-values / scale) if sign > 0 else np.exp(values / scale)
-    if not (values * sign >= 0).all() or not _fits(shares):
+    tail = shares[0] if sign < 0 else 1.0 - shares[-1]
+    if not (values * sign >= 0).all() or not _fits(shares, (tail,)):
         return None
     return Standard(noises.EXPONENTIAL, sign * scale)
 

@@ -163,12 +163,12 @@ class WordEvaluation:
         places = [int(each.number) for each in starts if isinstance(each, PublicArray)]
         if len(places) != len(starts) or (starts and instruction.opcode != "dynamic-slice"):
             return None
-        if not self._has_room(math.prod(sizes)):
-            return None
 
         def move(array: Any) -> Any:
             if not any(array.strides) or array.size == 1:
                 return np.broadcast_to(array.flat[0], sizes)
+            if not self._has_room(math.prod(sizes)):
+                raise ValueError(sizes)
             return MOVES[instruction.opcode](array, instruction, sizes, places)
 
         match symbol:

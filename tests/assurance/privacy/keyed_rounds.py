@@ -373,6 +373,28 @@ def few_bits(total: Any, seed: Any) -> Any:
     return total + normal_of(words & jnp.uint32(0xFFFF0000))
 
 
+def number_of(words: Any) -> Any:
+    return jax.lax.bitcast_convert_type(words | jnp.uint32(0x3F800000), jnp.float32)
+
+
+def chosen_by_low_bits(total: Any, seed: Any) -> Any:
+    """Noise for one word of 512, and nothing for the others."""
+    words = jax.random.bits(key_of(seed), (SIZE,))
+    return total + jnp.where(number_of(words & jnp.uint32(0x1FF)) == 1.0, normal_of(words), 0.0)
+
+
+def word_as_a_number(total: Any, seed: Any) -> Any:
+    words = jax.random.bits(key_of(seed), (SIZE,))
+    is_rare = words.astype(jnp.float32) * 2.0**-9 % 1.0 < 1e-3
+    return total + jnp.where(is_rare, normal_of(words), 0.0)
+
+
+def fewer_bits(total: Any, seed: Any) -> Any:
+    words = jax.random.bits(key_of(seed), (SIZE,))
+    u = (words >> 12).astype(jnp.float32) * 2.0**-19 - 1.0 + 2.0**-20
+    return total + SCALE * jnp.sqrt(2.0) * jax.lax.erf_inv(u)
+
+
 def only_low_bits(total: Any, seed: Any) -> Any:
     words = jax.random.bits(key_of(seed), (SIZE,))
     return total + normal_of(words << 16)
@@ -471,6 +493,9 @@ FAULTS |= {
         interval_of_one_side,
         few_bits,
         only_low_bits,
+        chosen_by_low_bits,
+        word_as_a_number,
+        fewer_bits,
         sixteen_bits,
         half_precision,
         cauchy,

@@ -294,6 +294,26 @@ def test_noise_of_tensorflow_and_of_jax_from_one_seed() -> None:
     assert {missing.step for missing in derived.missing} == {"noise drawn once"}
 
 
+def test_a_seed_in_another_tensor() -> None:
+    """The key is the same, though TensorFlow passes it on as another tensor."""
+    draw = tff.tf_computation(rounds.drawn_words())
+    contribute = tff.jax.computation(rounds.by_norm, rounds.VECTOR)
+    finish = tff.jax.computation(keyed, rounds.VECTOR, rounds.KEY)
+    twice = tff.tf_computation(
+        lambda seed: tf.bitcast(tf.bitcast(seed, tf.int32), tf.uint32), rounds.KEY
+    )
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(rounds.VECTOR))
+    def next_sum(state: Any, values: Any) -> Any:
+        total = tff.federated_sum(tff.federated_map(contribute, values))
+        seed = tff.federated_eval(draw, tff.SERVER)
+        noisy = tff.federated_map(finish, (total, seed))
+        again = tff.federated_map(finish, (total, tff.federated_map(twice, seed)))
+        return state, (noisy, again)
+
+    assert not derivation(process((), next_sum)).is_shown
+
+
 def test_what_it_rests_on() -> None:
     assert ROUNDED in derivation(rounds.round_of(keyed)).assumptions
 

@@ -21,6 +21,7 @@ from tests.assurance.privacy.module_rounds import (
     round_of,
 )
 from tests.assurance.privacy.programs.rounds import PAIR, SIZE
+from tffc.assurance.privacy.accounting import Laplacian
 from tffc.assurance.privacy.instructions import OTHER_NOISE
 
 torch: Any = pytest.importorskip("torch", reason="needs tffc[torch]")
@@ -183,14 +184,74 @@ def test_torch_adds_noise_of_tensorflow() -> None:
     assert math.isclose(multiplier(rounds), 2.0, rel_tol=1e-6)
 
 
-def test_noise_of_torch_is_not_shown() -> None:
-    def add(total: Any, seed: Any) -> Any:
-        with tff.torch.draws(seed):
-            return total + 6.0 * torch.randn_like(total)
+def integer(dtype: Any) -> Any:
+    return lambda: tf.random.uniform([], dtype.min, dtype.max, dtype)
 
-    def draw() -> Any:
-        return tf.random.uniform([], tf.int64.min, tf.int64.max, tf.int64)
 
-    rounds = noised(draw, add, lambda x: x.clamp(-1.0, 1.0), tff.torch.computation)
+def drawn_noise(draw: Any, seed: Any = None) -> Any:
+    """Rounds with noise that PyTorch draws from a seed, of 64 bits by default."""
+
+    def add(total: Any, number: Any) -> Any:
+        with tff.torch.draws(number):
+            return total + draw(total)
+
+    def clip(x: Any) -> Any:
+        return x * torch.clamp(CLIP / x.norm(p=1), max=1.0)
+
+    return noised(seed or integer(tf.int64), add, clip, tff.torch.computation)
+
+
+def test_noise_of_torch() -> None:
+    rounds = drawn_noise(lambda total: 6.0 * torch.randn_like(total))
+    assert math.isclose(multiplier(rounds), 2.0, rel_tol=1e-6)
+
+
+def test_laplace_noise_of_torch() -> None:
+    def laplace(total: Any) -> Any:
+        u = torch.empty_like(total).uniform_(torch.finfo(total.dtype).eps - 1, 1)
+        return -6.0 * u.sign() * torch.log1p(-u.abs())
+
+    (part,) = derivation(drawn_noise(laplace)).parts
+    assert isinstance(part, Laplacian)
+    assert math.isclose(part.multiplier, 2.0, rel_tol=1e-6)
+
+
+def same_numbers_twice(total: Any) -> Any:
+    noise = torch.randn(SIZE // 2)
+    return 6.0 * torch.cat([noise, noise])
+
+
+FAULTS_OF_NOISE = [
+    lambda total: 6.0 * torch.randn([1]),
+    lambda total: 6.0 * torch.rand_like(total),
+    lambda total: 6.0 * torch.randn_like(total).clamp(-2.0, 2.0),
+    lambda total: 6.0 * torch.randn_like(total).abs(),
+    lambda total: 6.0 * torch.empty_like(total).exponential_(),
+    lambda total: 6.0 * torch.randn(total.shape, dtype=torch.float16).to(torch.float32),
+    lambda total: total.sum() * torch.randn_like(total),
+    same_numbers_twice,
+]
+
+
+@pytest.mark.parametrize("draw", FAULTS_OF_NOISE)
+def test_faults_of_noise_of_torch(draw: Any) -> None:
+    assert not derivation(drawn_noise(draw)).is_shown
+
+
+def test_a_seed_of_32_bits_can_be_tried_out() -> None:
+    rounds = drawn_noise(lambda total: 6.0 * torch.randn_like(total), integer(tf.int32))
     (missing,) = derivation(rounds).missing
     assert (missing.step, missing.reason) == ("noise", OTHER_NOISE)
+
+
+def test_a_seed_that_is_used_twice() -> None:
+    """Each block of draws with one seed has the same numbers."""
+
+    def add(total: Any, seed: Any) -> Any:
+        with tff.torch.draws(seed):
+            first = total + 6.0 * torch.randn_like(total)
+        with tff.torch.draws(seed):
+            return first, total + 6.0 * torch.randn_like(total)
+
+    rounds = noised(integer(tf.int64), add, lambda x: x.clamp(-1.0, 1.0), tff.torch.computation)
+    assert {m.step for m in derivation(rounds).missing} == {"noise drawn once"}

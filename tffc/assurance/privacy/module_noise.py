@@ -88,21 +88,23 @@ class ModuleNoise:
         """Note the symbol of an array."""
         self._symbols[value.term] = symbol
 
-    def drawn(self, value: Quantity) -> Quantity:
-        """Return an array as noise, if that is what it is."""
+    def drawn(self, value: Quantity, shape: HloShape) -> Quantity:
+        """Return an array of a declared shape as noise, if that is what it is."""
         symbol = self._symbols.get(value.term)
-        if not isinstance(symbol, WordFunction):
+        if not isinstance(symbol, WordFunction) or shape.element is None:
+            return value
+        if not shape.element.is_floating:
             return value
         key = id(symbol.words), symbol.function, symbol.factor
         if key not in self._drawn:
             self._drawn[key] = symbol.words, self._noise(symbol)
         return self._drawn[key][1] or value
 
-    def released(self, value: Quantity) -> Quantity:
-        """Return a result of the module: noise, a seed for other computations, or as it is."""
+    def released(self, value: Quantity, shape: HloShape) -> Quantity:
+        """Return a result of the module: as noise, a seed for other computations, or as it is."""
         symbol = self._symbols.get(value.term)
         if not isinstance(symbol, SecretWords) or symbol.size < 2:
-            return self.drawn(value)
+            return self.drawn(value, shape)
         draw = self._algebra.streams.use(symbol, self._place)
         if draw is None:
             return value

@@ -7,7 +7,7 @@ compute the same is an assumption of what is shown.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from tffc.assurance.privacy.algebra import Algebra
@@ -103,7 +103,22 @@ class ModuleWalk:
         """Return what the module computes."""
         results = self._run(self._module.entry, list(self._arguments), 0)
         self.algebra.place = self._call
-        return results if self._noise is None else _mapped(self._noise.released, results)
+        return self._released(results)
+
+    def _released(self, results: Value) -> Value:
+        """Return results, with the noise and the seeds among them as such."""
+        noise, root = self._noise, self._root(self._module.entry)
+        if noise is None or root is None:
+            return results
+        if isinstance(results, Quantity):
+            return noise.released(results, root.shape)
+        shapes = dict(enumerate(root.shape.elements))
+        return tuple(
+            noise.released(each, shapes[number])
+            if isinstance(each, Quantity) and number in shapes
+            else each
+            for number, each in enumerate(results)
+        )
 
     def element(self, value: Value, index: int) -> Value:
         """Return an element of a tuple."""
@@ -226,7 +241,7 @@ class ModuleWalk:
         noise, opcode = self._noise, instruction.opcode
         symbol = None if noise is None else noise.result(instruction, inputs, shapes)
         if noise is not None and symbol is None:
-            inputs = list(map(noise.drawn, inputs))
+            inputs = list(map(noise.drawn, inputs, shapes))
         result: Value | None = None
         if opcode == "constant":
             result = self.algebra.constant(instruction.literal)
@@ -382,13 +397,6 @@ class ModuleWalk:
         if computation is None:
             return None
         return next((i for i in computation.instructions if i.number == computation.root), None)
-
-
-def _mapped(function: Callable[[Quantity], Quantity], value: Value) -> Value:
-    """Return a value with a function of each array in place of it, but for tuples in a tuple."""
-    if isinstance(value, Quantity):
-        return function(value)
-    return tuple(function(each) if isinstance(each, Quantity) else each for each in value)
 
 
 def _is_element_of_parameter(

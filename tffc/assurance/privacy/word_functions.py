@@ -32,7 +32,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "and": np.bitwise_and,
     "xor": np.bitwise_xor,
     "not": np.logical_not,
-    "convert": lambda number: number,
+    "convert": lambda number: np.asarray(number, np.float64),
     "bitcast-convert": lambda word: word.astype(np.uint32).view(np.float32).astype(np.float64),
     "add": np.add,
     "subtract": np.subtract,

@@ -38,6 +38,8 @@ MOST_ELEMENTS = 1 << 28
 """The elements of public arrays that are computed in a module."""
 
 HIGH_BITS = 32
+REAL = (DType.FLOAT32, DType.FLOAT64, DType.BOOL)
+"""The types of numbers that are followed as real ones, and of truth values."""
 
 
 UNARY = {"abs", "exponential", "log", "log-plus-one", "negate", "not", "rsqrt", "sign", "sqrt"}
@@ -161,12 +163,12 @@ class WordEvaluation:
         places = [int(each.number) for each in starts if isinstance(each, PublicArray)]
         if len(places) != len(starts) or (starts and instruction.opcode != "dynamic-slice"):
             return None
-        if not self._has_room(math.prod(sizes)):
-            return None
 
         def move(array: Any) -> Any:
             if not any(array.strides) or array.size == 1:
                 return np.broadcast_to(array.flat[0], sizes)
+            if not self._has_room(math.prod(sizes)):
+                raise ValueError(sizes)
             return MOVES[instruction.opcode](array, instruction, sizes, places)
 
         match symbol:
@@ -364,16 +366,15 @@ def _is_followed(opcode: str, kinds: list[DType | None], kind: DType) -> bool:
             return kinds == [DType.UINT32] and kind is DType.FLOAT32
         case "convert":
             wide = kind.is_floating and kind.size >= 4
-            return wide and kinds[0] in (DType.UINT32, DType.FLOAT32, DType.FLOAT64)
+            return wide and kinds[0] in (DType.UINT32, *REAL)
         case "and" | "or" | "xor" | "not" if kind is DType.BOOL:
             return True
         case "and" | "or" | "xor" | "shift-right-logical":
             return kind is DType.UINT32
-        case "not":
-            return False
+        case "compare" | "select":
+            return all(each in REAL for each in (kind, *kinds))
         case _:
-            real = DType.FLOAT32, DType.FLOAT64, DType.BOOL
-            return kind in real and all(each in real for each in kinds)
+            return all(each in REAL and each is not DType.BOOL for each in (kind, *kinds))
 
 
 def _part_of_seed(opcode: str, operands: list[Symbol], kind: DType) -> Symbol | None:

@@ -239,10 +239,14 @@ class Algebra(Tensors):
         return dataclasses.replace(sign, noise=noises.of_symmetric(value, noises.SIGN))
 
     def root(self, value: Quantity) -> Quantity:
+        if value.content is not None and np.all(value.content >= 0) and not value.is_integer:
+            return self.constant(np.sqrt(value.content))
         return self.elementwise("root", lambda b: bounds.power(b, Fraction(1, 2)), value)
 
     def logarithm(self, value: Quantity, shift: float = 0.0) -> Quantity:
         """Return the logarithm of `shift` plus a tensor."""
+        if value.content is not None and np.all(value.content + shift > 0) and not value.is_integer:
+            return self.constant(np.log(value.content + shift))
         result = self.unknown([value], "logarithm", shift, shape=value.shape)
         return dataclasses.replace(result, noise=noises.logarithm(value, shift))
 

@@ -248,6 +248,9 @@ def _reduce(use: NodeUse) -> Outputs:
         functions = {"Sum": np.sum, "Mean": np.mean, "Max": np.max, "Min": np.min, "Prod": np.prod}
         folded = functions[use.node.op](value.content, axis=axes, keepdims=_keeps(use.node))
         return [algebra.constant(np.asarray(folded, value.content.dtype))]
+    if use.node.op == "Sum" and value.shape and axes is not None and shape is not None:
+        if all(value.shape[axis] == 1 for axis in axes):
+            return [algebra.same(value, shape)]
     if value.sums and use.node.op in ("Min", "Max") and value.size:
         return [algebra.some_element(value, use.node.op, shape)]
     if not is_all or use.node.op in ("Prod", "Min"):

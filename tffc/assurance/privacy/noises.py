@@ -18,6 +18,7 @@ from tffc.assurance.privacy.quantities import Noise, Quantity
 NORMAL = "normal"
 LAPLACE = "Laplace"
 SKELLAM = "Skellam"
+DISCRETE = "discrete normal"
 UNIFORM = "uniform"
 EXPONENTIAL = "exponential"
 POISSON = "Poisson"
@@ -25,7 +26,7 @@ SIGN = "sign"
 SEED = "seed"
 """At least two integers of a range of 2^31 or nearly so: a seed that cannot be tried out."""
 
-PRIVATE = (NORMAL, LAPLACE, SKELLAM)
+PRIVATE = (NORMAL, LAPLACE, SKELLAM, DISCRETE)
 """The distributions that hide what a client adds to a sum."""
 
 HALVES = (EXPONENTIAL, POISSON)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, choices
+from tffc.assurance.privacy import bounds, choices, lines, noises, samplers
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.constants import constant_of_node
 from tffc.assurance.privacy.operations import OPERATIONS
 from tffc.assurance.privacy.quantities import Provenance, Quantity, Shape, union
 from tffc.assurance.privacy.random_numbers import STATELESS
-from tffc.assurance.privacy.table import NodeUse
+from tffc.assurance.privacy.table import NodeUse, sizes_of
 from tffc.graphs.body import ANY_PORT, Body, Edge
 from tffc.graphs.functions import Library, named_functions
 from tffc.graphs.node import reached
@@ -253,10 +253,28 @@ class GraphWalk:
     def _function(self, name: str, inputs: list[Quantity], depth: int) -> list[Quantity]:
         if name not in self._library.functions or depth >= DEEPEST:
             return [self._anything(inputs)]
+        sampled = self._sampled(name, inputs)
+        if sampled is not None:
+            return [sampled]
         before = self.algebra.place
         results = self.run(self._library.body(name), inputs, depth + 1)
         self.algebra.place = before
         return results
+
+    def _sampled(self, name: str, inputs: list[Quantity]) -> Quantity | None:
+        """Return what a function draws that is a known sampler, or None if it is none."""
+        if len(inputs) != 2 or not samplers.may_sample(self._library.body(name)):
+            return None
+        scale, shape = lines.number_of(inputs[0]), sizes_of(inputs[1])
+        is_known = inputs[0].is_integer and inputs[0].is_scalar and shape is not None
+        if not is_known or scale is None or not 1 <= scale <= samplers.LARGEST_SCALE:
+            return None
+        if samplers.form_of(name, self._library) not in samplers.DISCRETE_GAUSSIAN:
+            return None
+        drawn = self.algebra.drawn(noises.DISCRETE, shape)
+        assert drawn.noise is not None
+        noise = dataclasses.replace(drawn.noise, scale=bounds.constant(scale))
+        return dataclasses.replace(drawn, noise=noise, is_integer=True)
 
     def _conditional(self, node: NodeView, inputs: list[Quantity], depth: int) -> list[Quantity]:
         condition, *rest = inputs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, lines
+from tffc.assurance.privacy import bounds, lines, residues
 from tffc.assurance.privacy.algebra import TRUTH, Algebra
 from tffc.assurance.privacy.constants import DTYPES
 from tffc.assurance.privacy.quantities import Quantity, Shape
@@ -72,6 +72,10 @@ def _select(use: NodeUse) -> Outputs:
 @ARITHMETIC.rule("FloorMod")
 def _remainder(use: NodeUse) -> Outputs:
     value, divisor = use.inputs
+    number = lines.number_of(divisor)
+    is_whole = value.is_integer and common_shape(value, divisor) == value.shape is not None
+    if number is not None and number >= 1 and number == int(number) and is_whole:
+        return [use.algebra.remainder(value, int(number), 0)]
     remainder = use.algebra.unknown(
         use.inputs, "remainder", shape=common_shape(value, divisor), is_integer=value.is_integer
     )
@@ -158,6 +162,8 @@ def _rounded(use: NodeUse) -> Outputs:
     value = use.inputs[0]
     rounded = use.algebra.unknown([value], use.node.op, shape=value.shape)
     step = STEPS[use.node.op]
+    if use.node.op == "Floor":
+        rounded = dataclasses.replace(rounded, quotient=residues.rounded_down(value))
     if value.content is not None:
         functions = {"Floor": np.floor, "Ceil": np.ceil}
         return [use.algebra.constant(functions.get(use.node.op, np.rint)(value.content))]
@@ -317,7 +323,7 @@ def _of_reals(rule: Rule) -> Rule:
 def _wrapped(use: NodeUse, value: Quantity, low: float, high: float) -> Quantity:
     """Return integers as a type holds them, which are others if it is too small for them."""
     least, most = value.bounds.interval
-    if low <= least and most <= high:
+    if (low <= least and most <= high) or any(value is each for each in use.inputs):
         return value
     if any(each.sums or each.noise or each.signal for each in use.inputs):
         return value  # Sums over clients, and their noise, are assumed to fit.
@@ -330,7 +336,13 @@ def _wrapped(use: NodeUse, value: Quantity, low: float, high: float) -> Quantity
         is_integer=True,
     )
     # The magnitude is not larger.
-    return dataclasses.replace(wrapped, within=value.within, addends=value.addends)
+    return dataclasses.replace(
+        wrapped,
+        within=value.within,
+        addends=value.addends,
+        # A remainder fits the type, so its digits are right though those of others were lost.
+        quotient=value.quotient,
+    )
 
 
 ARITHMETIC.rules.update({name: _of_reals(rule) for name, rule in ARITHMETIC.rules.items()})

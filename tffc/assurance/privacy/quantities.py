@@ -116,6 +116,17 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Quotient:
+    """The largest integer that is not above `whole` plus `shift`, divided by `divisor`; and that
+    integer `times` a number."""
+
+    whole: Quantity
+    divisor: int
+    shift: int
+    times: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
     """A tensor.
 
@@ -136,7 +147,9 @@ class Quantity:
     - `half`: beside its sums, it has this noise, which hides nothing without other noise.
     - `noise`: it is nothing but noise.
     - `signal`: it is a client's value and noise.
-    - `residue`: it is what is left of an integer tensor modulo a number.
+    - `residue`: it is equal to an integer tensor modulo a number.
+    - `quotient`: it is this multiple of a quotient.
+    - `span`: it was of an integer type whose numbers have at most this magnitude.
     - `addends`: it is the sum of these.
     - `content`: its value, if that is a constant; a tuple of sizes for the shape of a tensor.
     """
@@ -162,6 +175,8 @@ class Quantity:
     noise: Noise | None = None
     signal: tuple[Quantity, Noise] | None = None
     residue: tuple[Quantity, Monomial] | None = None
+    quotient: Quotient | None = None
+    span: float = math.inf
     addends: tuple[Quantity, Quantity] | None = None
     content: Any = None
     is_integer: bool = False

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+
+tf: Any = load_tensorflow()
 
 TINY = 2.0**-1022
 Sampler = Callable[[Any, Any], Any]

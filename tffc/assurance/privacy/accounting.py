@@ -65,8 +65,57 @@ class Skellam:
         return gaussian + min(first, 3 * l1 / (2 * variance))
 
 
-Part = Gaussian | Laplacian | Skellam
+@dataclasses.dataclass(frozen=True, slots=True)
+class DiscreteGaussian:
+    """Discrete normal noise on integers: the sensitivity by L2 divided by its standard deviation.
+
+    If several add their shares of the noise, the logarithm of a probability is, summed up over all
+    elements, at most half of `excess` from that of noise that is one draw.
+    """
+
+    l2: float
+    excess: float
+
+    def __str__(self) -> str:
+        return f"discrete Gaussian, noise multiplier {1 / self.l2:.7g}"
+
+    def divergence(self, order: float) -> float:
+        """Return its Rényi divergence of an order, at most.
+
+        Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", 2020,
+        proposition 5, for one draw; each of the probabilities in the sum over outcomes is a share
+        away from that.
+        """
+        away = (2 * order - 1) / (2 * (order - 1)) * self.excess
+        return order * self.l2**2 / 2 + away
+
+
+def excess_of_shares(deviation: float, shares: int) -> float:
+    """Return how far the sum of a number of discrete normal draws may be from one draw with the
+    same variance: twice the largest difference of logarithms of probabilities.
+
+    Kairouz, Liu and Steinke, "The distributed discrete Gaussian mechanism for federated learning
+    with secure aggregation", 2021, for a standard deviation of at least one half.
+    """
+    steps = range(1, min(shares, MOST_SHARES))
+    exponents = [-2 * math.pi**2 * deviation**2 * k / (k + 1) for k in steps]
+    rest = max(0, shares - MOST_SHARES) * math.exp(-(math.pi**2) * deviation**2)
+    return max(10 * (math.fsum(map(math.exp, exponents)) + rest), LEAST_EXCESS)
+
+
+MOST_SHARES = 10_000
+"""The shares that are added up one by one; those above count as if they were the first."""
+
+LEAST_EXCESS = 1e-300
+"""What stands for an excess that is too small for a number."""
+
+
+Part = Gaussian | Laplacian | Skellam | DiscreteGaussian
 """The mechanisms of a kind in a round, together."""
+
+
+NAMES = {Skellam: "Skellam's", DiscreteGaussian: "discrete Gaussian"}
+"""The mechanisms that are accounted for by their Rényi divergences, and whose these are."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -147,7 +196,7 @@ def spending_of_all(stretches: Sequence[Stretch], delta: float, neighbours: Neig
     noisy = [each for each in stretches if each.parts and each.rounds]
     if not noisy:
         return Spending(0.0, delta, rounds, "none: nothing is released")
-    if any(isinstance(part, Skellam) for each in noisy for part in each.parts):
+    if any(isinstance(part, Skellam | DiscreteGaussian) for each in noisy for part in each.parts):
         return _of_divergences(noisy, rounds, delta)
     if all(_is_plainly_gaussian(each) for each in noisy):
         return _of_one_gaussian(library, noisy, rounds, delta)
@@ -249,7 +298,7 @@ def _of_divergences(stretches: Sequence[Stretch], rounds: int, delta: float) -> 
         if each.cohorts.kind is not CohortKind.ALL:
             raise NoBoundError(
                 "E540",
-                f"no accountant has a bound for Skellam's noise under {each.cohorts}",
+                f"no accountant has a bound for noise of integers under {each.cohorts}",
                 help="ask without sampling, which amplifies nothing and holds for any clients",
             )
     orders = [float(order) for order in ORDERS if order == int(order)]
@@ -259,11 +308,13 @@ def _of_divergences(stretches: Sequence[Stretch], rounds: int, delta: float) -> 
     ]
     module = importlib.import_module("dp_accounting.rdp.rdp_privacy_accountant")
     epsilon, _ = module.compute_epsilon(orders, total, delta)
-    return Spending(float(epsilon), delta, rounds, "RDP, with Skellam's divergences")
+    kinds = {type(p) for each in stretches for p in each.parts}
+    names = [name for kind, name in NAMES.items() if kind in kinds]
+    return Spending(float(epsilon), delta, rounds, f"RDP, with {' and '.join(names)} divergences")
 
 
 def _divergence(part: Part, order: float) -> float:
-    if isinstance(part, Skellam):
+    if isinstance(part, Skellam | DiscreteGaussian):
         return part.divergence(order)
     if isinstance(part, Gaussian):
         return order / (2 * part.multiplier**2)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, choices, lines, noises, norms
+from tffc.assurance.privacy import bounds, choices, lines, noises, norms, residues
 from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
 from tffc.assurance.privacy.quantities import (
     Exposure,
@@ -24,13 +24,14 @@ from tffc.assurance.privacy.quantities import (
     Shape,
     union,
 )
+from tffc.assurance.privacy.reductions import Reductions
 from tffc.assurance.privacy.shapes import common_shape
-from tffc.assurance.privacy.tensors import SMALL, Tensors
+from tffc.assurance.privacy.tensors import SMALL
 
 TRUTH = bounds.between(0.0, 1.0)
 
 
-class Algebra(Tensors):
+class Algebra(Reductions):
     """Operations on quantities in one round; equal operations on equal operands are equal."""
 
     # The same elements in another form.
@@ -125,6 +126,9 @@ class Algebra(Tensors):
     # Arithmetic.
 
     def add(self, first: Quantity, second: Quantity) -> Quantity:
+        modular = self._modular(first, second)
+        if modular is not None:
+            return modular
         for sums, noise in ((first, second), (second, first)):
             if noise.noise is not None and not noise.provenance.is_of_client:
                 if sums.sums:
@@ -137,7 +141,9 @@ class Algebra(Tensors):
         total = dataclasses.replace(total, addends=(first, second))
         for value, number in ((first, second), (second, first)):
             line = lines.shifted(value, number, total)
-            total = dataclasses.replace(total, line=line) if line is not None else total
+            if line is not None:
+                is_whole = value.is_whole and number.is_whole
+                total = dataclasses.replace(total, line=line, is_whole=is_whole)
         joint = norms.add(first.bounds, second.bounds) if first.is_scalar else total.bounds
         total = dataclasses.replace(total, bounds=joint) if second.is_scalar else total
         if first.noise is not None and second.noise is not None:
@@ -150,6 +156,36 @@ class Algebra(Tensors):
                 whole = _if_same_shape(noise.noise, total, noise)
                 return dataclasses.replace(total, noise=whole)
         return total
+
+    def _modular(self, first: Quantity, second: Quantity) -> Quantity | None:
+        """Return a sum that is a remainder, or one that stays one; None for any other."""
+        for value, other in ((first, second), (second, first)):
+            quotient = residues.reduction(value, other)
+            if quotient is not None:
+                return self.remainder(value, quotient.divisor, -quotient.shift)
+            if value.residue is not None and lines.number_of(other) == 0:
+                if common_shape(first, second) == value.shape is not None:
+                    return value
+        return None
+
+    def remainder(self, value: Quantity, modulus: int, low: int) -> Quantity:
+        """Return the integers from a `low` one that are equal to those of a tensor modulo a number.
+
+        Of a tensor that is equal to another one modulo that number, they are a function of the
+        other one alone.
+        """
+        limits = bounds.between(low, low + modulus - 1)
+        whole = value.residue[0] if residues.is_known(value, modulus) and value.residue else value
+        rest = self.unknown(
+            [whole],
+            *("remainder", modulus, low),
+            shape=value.shape,
+            limits=limits,
+            is_integer=True,
+        )
+        if whole.sums:
+            return rest
+        return dataclasses.replace(rest, residue=(whole, Monomial(float(modulus))))
 
     def negative(self, value: Quantity) -> Quantity:
         return self.multiply(self.constant(-1 if value.is_integer else -1.0), value)
@@ -240,10 +276,14 @@ class Algebra(Tensors):
         return dataclasses.replace(sign, noise=noises.of_symmetric(value, noises.SIGN))
 
     def root(self, value: Quantity) -> Quantity:
+        if value.content is not None and np.all(value.content >= 0) and not value.is_integer:
+            return self.constant(np.sqrt(value.content))
         return self.elementwise("root", lambda b: bounds.power(b, Fraction(1, 2)), value)
 
     def logarithm(self, value: Quantity, shift: float = 0.0) -> Quantity:
         """Return the logarithm of `shift` plus a tensor."""
+        if value.content is not None and np.all(value.content + shift > 0) and not value.is_integer:
+            return self.constant(np.log(value.content + shift))
         result = self.unknown([value], "logarithm", shift, shape=value.shape)
         return dataclasses.replace(result, noise=noises.logarithm(value, shift))
 
@@ -360,41 +400,6 @@ class Algebra(Tensors):
         factor = self.choice(condition, *factors)
         return dataclasses.replace(result, elements=bases.pop(), factor=factor)
 
-    # Sums of elements.
-
-    def total(self, value: Quantity, shape: Shape | None = ()) -> Quantity:
-        """Return the sum of all elements of a tensor."""
-        limits = ANY
-        if value.parts and all(part.size == 1 for part in value.parts):
-            limits = value.parts[0].bounds
-            for part in value.parts[1:]:
-                limits = norms.add(limits, part.bounds)
-        elif value.power_of is not None:
-            limits = norms.power_sum(*value.power_of)
-        elif value.size is not None:
-            low, high = (value.size * limit for limit in value.bounds.interval)
-            limits = bounds.between(low, high) if value.size else exactly(ZERO)
-        if value.content is not None:
-            return self.constant(np.sum(value.content).reshape(shape or ()))
-        return self.unknown([value], "total", shape=shape, limits=limits)
-
-    def power_sum(self, value: Quantity, power: int, scale: float = 1.0) -> Quantity:
-        """Return a multiple of the sum of a power of the magnitudes of all elements."""
-        limits = bounds.multiply(norms.power_sum(value, power), bounds.constant(scale))
-        return self.unknown([value], "power sum", power, scale, shape=(), limits=limits)
-
-    def some_element(self, value: Quantity, name: str, shape: Shape | None) -> Quantity:
-        """Return some of the elements of sums over clients, of which their bounds are known."""
-        result = self.unknown([value], name, shape=shape, limits=value.bounds)
-        return dataclasses.replace(result, is_integer=value.is_integer)
-
-    def largest(self, value: Quantity, shape: Shape | None = ()) -> Quantity:
-        """Return the largest element; of magnitudes, it is a norm."""
-        limits = bounds.between(*value.bounds.interval)
-        if value.power_of is not None and value.power_of[1] == 1:
-            limits = norms.largest(value.power_of[0])
-        return self.unknown([value], "largest", shape=shape, limits=limits)
-
     # What the operations above have in common.
 
     def elementwise(self, name: str, rule: Callable[[Bounds], Bounds], value: Quantity) -> Quantity:
@@ -435,6 +440,8 @@ class Algebra(Tensors):
         if value.sums:
             if not factor.provenance.is_public or shape != value.shape or shape is None:
                 return None
+            if factor.bounds.exact == ZERO:
+                return self.constant(np.zeros(shape, np.int64 if value.is_integer else np.float64))
             scales = [(c, bounds.multiply(scale, factor.bounds)) for c, scale in value.sums]
             product = self._product(value, factor, value.provenance)
             return dataclasses.replace(product, sums=tuple(scales))
@@ -450,7 +457,7 @@ class Algebra(Tensors):
             noise = noises.scaled(noise, factor.bounds)
             product = self._product(value, factor, union(value.provenance, factor.provenance))
             if noise is None:
-                return product
+                return dataclasses.replace(product, product=(value, factor))
             pair = self.multiply(signal, factor), noise
             return dataclasses.replace(product, signal=pair)
         if factor.size != 1 or factor.sums or factor.noise or factor.signal:
@@ -470,6 +477,7 @@ class Algebra(Tensors):
             product=(value, factor),
             parts=parts,
             line=line,
+            quotient=residues.multiple(value, factor),
         )
 
     def _product(self, value: Quantity, factor: Quantity, provenance: Provenance) -> Quantity:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, clocks, lines
+from tffc.assurance.privacy import bounds, clocks, lines, residues
 from tffc.assurance.privacy.algebra import TRUTH, Algebra
 from tffc.assurance.privacy.constants import DTYPES
 from tffc.assurance.privacy.quantities import Quantity, Shape
@@ -73,6 +73,10 @@ def _select(use: NodeUse) -> Outputs:
 @ARITHMETIC.rule("FloorMod")
 def _remainder(use: NodeUse) -> Outputs:
     value, divisor = use.inputs
+    number = lines.number_of(divisor)
+    is_whole = value.is_integer and common_shape(value, divisor) == value.shape is not None
+    if number is not None and number >= 1 and number == int(number) and is_whole:
+        return [use.algebra.remainder(value, int(number), 0)]
     remainder = use.algebra.unknown(
         use.inputs, "remainder", shape=common_shape(value, divisor), is_integer=value.is_integer
     )
@@ -163,6 +167,8 @@ def _rounded(use: NodeUse) -> Outputs:
         seed = clocks.steps(use, value, is_word=False) if is_whole else None
         return [dataclasses.replace(rounded, seed=seed)]
     step = STEPS[use.node.op]
+    if use.node.op == "Floor":
+        rounded = dataclasses.replace(rounded, quotient=residues.rounded_down(value))
     if value.content is not None:
         functions = {"Floor": np.floor, "Ceil": np.ceil}
         return [use.algebra.constant(functions.get(use.node.op, np.rint)(value.content))]
@@ -253,6 +259,9 @@ def _reduce(use: NodeUse) -> Outputs:
         functions = {"Sum": np.sum, "Mean": np.mean, "Max": np.max, "Min": np.min, "Prod": np.prod}
         folded = functions[use.node.op](value.content, axis=axes, keepdims=_keeps(use.node))
         return [algebra.constant(np.asarray(folded, value.content.dtype))]
+    if use.node.op == "Sum" and value.shape and axes is not None and shape is not None:
+        if all(value.shape[axis] == 1 for axis in axes):
+            return [algebra.same(value, shape)]
     if value.sums and use.node.op in ("Min", "Max") and value.size:
         return [algebra.some_element(value, use.node.op, shape)]
     if not is_all or use.node.op in ("Prod", "Min"):
@@ -336,7 +345,7 @@ def _as_seed(use: NodeUse, value: Quantity, kind: DType) -> Quantity:
 def _wrapped(use: NodeUse, value: Quantity, low: float, high: float) -> Quantity:
     """Return integers as a type holds them, which are others if it is too small for them."""
     least, most = value.bounds.interval
-    if low <= least and most <= high:
+    if (low <= least and most <= high) or any(value is each for each in use.inputs):
         return value
     if any(each.sums or each.noise or each.signal for each in use.inputs):
         return value  # Sums over clients, and their noise, are assumed to fit.
@@ -349,7 +358,13 @@ def _wrapped(use: NodeUse, value: Quantity, low: float, high: float) -> Quantity
         is_integer=True,
     )
     # The magnitude is not larger.
-    return dataclasses.replace(wrapped, within=value.within, addends=value.addends)
+    return dataclasses.replace(
+        wrapped,
+        within=value.within,
+        addends=value.addends,
+        # A remainder fits the type, so its digits are right though those of others were lost.
+        quotient=value.quotient,
+    )
 
 
 ARITHMETIC.rules.update({name: _of_reals(rule) for name, rule in ARITHMETIC.rules.items()})

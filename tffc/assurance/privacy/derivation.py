@@ -11,7 +11,14 @@ from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.outcomes import SHOWN
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.privacy import bounds, noises
-from tffc.assurance.privacy.accounting import Gaussian, Laplacian, Part, Skellam
+from tffc.assurance.privacy.accounting import (
+    DiscreteGaussian,
+    Gaussian,
+    Laplacian,
+    Part,
+    Skellam,
+    excess_of_shares,
+)
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
@@ -28,9 +35,9 @@ REACHING = frozenset({"network", "python", "unknown", "files"})
 """The kinds of effects by which a client's data may reach somebody without a channel."""
 
 
-ADDED_UP = (noises.NORMAL, noises.SKELLAM)
-"""The distributions of which the sum of independent draws is one again, with their variances added
-up."""
+ADDED_UP = (noises.NORMAL, noises.SKELLAM, noises.DISCRETE)
+"""The distributions of which the sum of independent draws is one again, or nearly so, with their
+variances added up."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -302,6 +309,7 @@ class _Deriving:
             noises.NORMAL: self._gaussian,
             noises.LAPLACE: self._laplacian,
             noises.SKELLAM: self._skellam,
+            noises.DISCRETE: self._discrete,
         }
         for mechanism in mechanisms:
             if mechanism.noise.distribution not in makers:
@@ -339,12 +347,24 @@ class _Deriving:
         norm = self._norm(mechanisms, 1)
         return Laplacian(1 / norm) if norm else None
 
-    def _skellam(self, mechanisms: Sequence[Mechanism]) -> Skellam | None:
+    def _discrete(self, mechanisms: Sequence[Mechanism]) -> DiscreteGaussian | None:
+        _check_integers(mechanisms)
+        excess = 0.0
         for mechanism in mechanisms:
-            channel = mechanism.sums[0][0].channel
-            whole = [c.value.is_integer and scale.exact == ONE for c, scale in mechanism.sums]
-            if not all(whole):
-                raise NotShown(channel, "integers", "Skellam's noise hides sums of integers only")
+            exact = mechanism.noise.scale.exact
+            scale = None if exact is None else exact.with_values(self._values)
+            if scale is None or scale.powers:
+                channel = mechanism.sums[0][0].channel
+                raise NotShown(channel, "scale of the noise", "it is not one known number")
+            is_of_clients = any(contribution.noise for contribution, _ in mechanism.sums)
+            shares = self._least_clients if is_of_clients else 1
+            deviation = scale.coefficient / math.sqrt(shares)
+            excess += math.prod(mechanism.shape) * excess_of_shares(deviation, shares)
+        norm = self._norm(mechanisms, 2)
+        return DiscreteGaussian(norm, excess) if norm else None
+
+    def _skellam(self, mechanisms: Sequence[Mechanism]) -> Skellam | None:
+        _check_integers(mechanisms)
         scales = {mechanism.noise.scale.exact for mechanism in mechanisms}
         scale = scales.pop() if len(scales) == 1 else None
         self._counts_clients |= scale is not None and _depends_on_clients(scale)
@@ -413,6 +433,20 @@ class _Deriving:
                 "whoever carries out the aggregation is trusted with single contributions: "
                 + ", ".join(open_channels)
             )
+
+
+def _check_integers(mechanisms: Sequence[Mechanism]) -> None:
+    """Check that all that is added up are integers.
+
+    Raises:
+      NotShown: something else is.
+    """
+    for mechanism in mechanisms:
+        if all(c.value.is_integer and scale.exact == ONE for c, scale in mechanism.sums):
+            continue
+        channel = mechanism.sums[0][0].channel
+        reason = f"{mechanism.noise.distribution} noise hides sums of integers only"
+        raise NotShown(channel, "integers", reason)
 
 
 def _depends_on_clients(monomial: Monomial) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, clocks
+from tffc.assurance.privacy import bounds, clocks, residues
 from tffc.assurance.privacy.constants import DTYPES, MOST_ELEMENTS
 from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.table import NodeUse, Outputs, RuleTable, sizes_of
@@ -104,7 +104,13 @@ def _cast(use: NodeUse) -> Outputs:
         return None
     if kind.is_floating and (source.is_floating or source.is_integer or source is DType.BOOL):
         content = None if value.content is None else value.content.astype(kind.dtype)
-        return [dataclasses.replace(value, is_integer=False, content=content)]
+        span = float(np.iinfo(source.dtype).max) + 1 if source.is_integer else value.span
+        is_whole = value.is_whole or not source.is_floating
+        return [
+            dataclasses.replace(
+                value, is_integer=False, content=content, span=span, is_whole=is_whole
+            )
+        ]
     if kind.is_integer and source is DType.BOOL:
         content = None if value.content is None else value.content.astype(kind.dtype)
         return [dataclasses.replace(value, content=content)]
@@ -113,6 +119,8 @@ def _cast(use: NodeUse) -> Outputs:
             return [value]
     if kind.is_integer and source.is_floating:
         limits = np.iinfo(kind.dtype)
+        if value.quotient is not None and residues.fits(value.quotient, float(limits.max)):
+            return [dataclasses.replace(value, is_integer=True)]
         return [use.algebra.truncated(value, float(limits.min), float(limits.max))]
     if value.content is not None:
         return [use.algebra.constant(value.content.astype(kind.dtype))]

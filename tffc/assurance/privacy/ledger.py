@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tffc.assurance.privacy.accounting import (
+    DiscreteGaussian,
     Gaussian,
     Laplacian,
     NoBoundError,
@@ -33,6 +34,7 @@ KINDS: Mapping[str, tuple[Callable[..., Part], int]] = {
     "gaussian": (Gaussian, 1),
     "laplace": (Laplacian, 1),
     "skellam": (Skellam, 3),
+    "discrete gaussian": (DiscreteGaussian, 2),
 }
 """The mechanisms that records name, and how many numbers they have."""
 

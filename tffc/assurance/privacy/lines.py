@@ -30,10 +30,15 @@ def line_of(value: Quantity) -> Line | None:
 
 
 def shifted(value: Quantity, other: Quantity, total: Quantity) -> Line | None:
-    """Return the line of the sum `total` of a client's tensor and of a number."""
+    """Return the line of the sum `total` of a client's tensor and of a number, or of what is
+    added to one that is rounded."""
     line, number = line_of(value), number_of(other)
-    if line is None or number is None or total.shape != value.shape:
+    if line is None or total.shape != value.shape:
         return None
+    if number is None:
+        least, most = other.bounds.interval
+        is_step = value.is_whole and value.line is not None and math.isfinite(most - least)
+        return moved(value, least, most) if is_step else None
     return Line(
         line.base,
         line.slope,

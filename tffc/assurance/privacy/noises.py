@@ -19,6 +19,7 @@ from tffc.assurance.privacy.seeds import FINEST
 NORMAL = "normal"
 LAPLACE = "Laplace"
 SKELLAM = "Skellam"
+DISCRETE = "discrete normal"
 UNIFORM = "uniform"
 EXPONENTIAL = "exponential"
 POISSON = "Poisson"
@@ -34,7 +35,7 @@ WIDE_SEED = "wide seed"
 
 SEEDS = (SEED, WIDE_SEED)
 
-PRIVATE = (NORMAL, LAPLACE, SKELLAM)
+PRIVATE = (NORMAL, LAPLACE, SKELLAM, DISCRETE)
 """The distributions that hide what a client adds to a sum."""
 
 HALVES = (EXPONENTIAL, POISSON)

@@ -117,6 +117,17 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Quotient:
+    """The largest integer that is not above `whole` plus `shift`, divided by `divisor`; and that
+    integer `times` a number."""
+
+    whole: Quantity
+    divisor: int
+    shift: int
+    times: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
     """A tensor.
 
@@ -138,7 +149,9 @@ class Quantity:
     - `noise`: it is nothing but noise.
     - `signal`: it is a client's value and noise.
     - `seed`: its elements are a seed that nobody can guess.
-    - `residue`: it is what is left of an integer tensor modulo a number.
+    - `residue`: it is equal to an integer tensor modulo a number.
+    - `quotient`: it is this multiple of a quotient.
+    - `span`: it was of an integer type whose numbers have at most this magnitude.
     - `addends`: it is the sum of these.
     - `content`: its value, if that is a constant; a tuple of sizes for the shape of a tensor.
     """
@@ -165,6 +178,8 @@ class Quantity:
     signal: tuple[Quantity, Noise] | None = None
     seed: Seed | None = None
     residue: tuple[Quantity, Monomial] | None = None
+    quotient: Quotient | None = None
+    span: float = math.inf
     addends: tuple[Quantity, Quantity] | None = None
     content: Any = None
     is_integer: bool = False

@@ -289,6 +289,13 @@ class _RoundEvaluation(QuantityEvaluator):
 
     def _sum(self, channel: str, path: str, shape: Any, value: Quantity, scale: Bounds) -> Quantity:
         algebra = self.algebra
+        if value.residue is not None and scale.exact == ONE:
+            hidden = self._sum(channel, path, shape, value.residue[0], scale)
+            if not hidden.sums:
+                reason = "its noise hides it only modulo a number"
+                origin = Provenance(exposures=frozenset((Exposure(channel, reason),)))
+                rest = Quantity(algebra.fresh(), origin, shape=shape, is_integer=True)
+                return dataclasses.replace(rest, residue=(hidden, value.residue[1]))
         signal, noise = value.signal or (value, None)
         if noise is None and value.noise is not None:
             zero = Quantity(algebra.fresh(), bounds=exactly(ZERO), shape=value.shape)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds
+from tffc.assurance.privacy import bounds, choices, lines, noises, samplers
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.constants import constant_of_node
 from tffc.assurance.privacy.operations import OPERATIONS
 from tffc.assurance.privacy.quantities import Provenance, Quantity, Shape, union
 from tffc.assurance.privacy.random_numbers import STATELESS
-from tffc.assurance.privacy.table import NodeUse
+from tffc.assurance.privacy.table import NodeUse, sizes_of
 from tffc.graphs.body import ANY_PORT, Body, Edge
 from tffc.graphs.functions import Library, named_functions
 from tffc.graphs.node import reached
@@ -33,6 +34,9 @@ DEEPEST = 60
 
 MOST_STEPS = 1_000_000
 """The nodes of a section that are evaluated before functions are followed no further."""
+
+MOST_PASSES = 100
+"""How often shapes in the loops of a section are dropped one by one."""
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 CONDITIONALS = frozenset({"If", "StatelessIf"})
@@ -112,6 +116,8 @@ class GraphWalk:
         self._state = union(*(algebra.exposed(a, "is kept").provenance for a in arguments))
         """What any variable or other state of the section may hold, besides its draws."""
         self._steps = 0
+        self._passes = 0
+        self._is_in_loop = False
         self._asserted: dict[tuple[str, str], bool] = {}
         """Whether what assertions demand was always certain, by their functions and names."""
 
@@ -247,10 +253,28 @@ class GraphWalk:
     def _function(self, name: str, inputs: list[Quantity], depth: int) -> list[Quantity]:
         if name not in self._library.functions or depth >= DEEPEST:
             return [self._anything(inputs)]
+        sampled = self._sampled(name, inputs)
+        if sampled is not None:
+            return [sampled]
         before = self.algebra.place
         results = self.run(self._library.body(name), inputs, depth + 1)
         self.algebra.place = before
         return results
+
+    def _sampled(self, name: str, inputs: list[Quantity]) -> Quantity | None:
+        """Return what a function draws that is a known sampler, or None if it is none."""
+        if len(inputs) != 2 or not samplers.may_sample(self._library.body(name)):
+            return None
+        scale, shape = lines.number_of(inputs[0]), sizes_of(inputs[1])
+        is_known = inputs[0].is_integer and inputs[0].is_scalar and shape is not None
+        if not is_known or scale is None or not 1 <= scale <= samplers.LARGEST_SCALE:
+            return None
+        if samplers.form_of(name, self._library) not in samplers.DISCRETE_GAUSSIAN:
+            return None
+        drawn = self.algebra.drawn(noises.DISCRETE, shape)
+        assert drawn.noise is not None
+        noise = dataclasses.replace(drawn.noise, scale=bounds.constant(scale))
+        return dataclasses.replace(drawn, noise=noise, is_integer=True)
 
     def _conditional(self, node: NodeView, inputs: list[Quantity], depth: int) -> list[Quantity]:
         condition, *rest = inputs
@@ -269,21 +293,93 @@ class GraphWalk:
         """Return the results of a loop: what no iteration changes, and what is not known.
 
         Everything that is changed may be any function of all that the loop is given, and of all
-        that it draws.
+        that it draws.  But the condition of the loop does not hold for it.
         """
-        body = self._library.body(_function(node, "body"))
+        condition, repeated = _function(node, "cond"), _function(node, "body")
+        body = self._library.body(repeated)
         same = {
             position
             for position, edge in enumerate(body.results)
             if position < len(body.arguments) and _origin(body, edge) == body.arguments[position]
         }
-        names = [_function(node, "cond"), _function(node, "body")]
-        everything = self._repeated(names, inputs)
+        everything = self._repeated([condition, repeated], inputs)
+        is_outermost, self._is_in_loop = not self._is_in_loop, True
+        results = [
+            value
+            if position in same
+            else dataclasses.replace(everything, term=self.algebra.fresh(), shape=value.shape)
+            for position, value in enumerate(inputs)
+        ]
+        if is_outermost:
+            results = self._with_kept_shapes(repeated, results, same, depth)
+            results = self._left(condition, results, same, depth)
+            self._is_in_loop = False
+            return results
+        return [
+            value if position in same else dataclasses.replace(value, shape=None)
+            for position, value in enumerate(results)
+        ]
+
+    def _with_kept_shapes(
+        self, body: str, results: list[Quantity], same: set[int], depth: int
+    ) -> list[Quantity]:
+        """Return what iterations may begin with, with the shapes that none of them changes.
+
+        Shapes are supposed, and those that an iteration then does not keep are dropped, until all
+        that are left are kept.
+        """
+        while True:
+            asserted = dict(self._asserted)
+            after = self._function(body, results, depth)
+            self._asserted = asserted
+            changed = [
+                position
+                for position, value in enumerate(results)
+                if position not in same
+                and value.shape is not None
+                and (len(after) != len(results) or after[position].shape != value.shape)
+            ]
+            if not changed:
+                return results
+            everywhere = range(len(results)) if self._passes > MOST_PASSES else changed
+            self._passes += 1
+            for position in everywhere:
+                if position not in same:
+                    results[position] = dataclasses.replace(results[position], shape=None)
+
+    def _left(
+        self, condition: str, results: list[Quantity], same: set[int], depth: int
+    ) -> list[Quantity]:
+        """Return the results of a loop, for which its condition does not hold.
+
+        They are products with a factor that is one.  If a norm of them is at most a number, so is
+        the factor at most that number divided by the norm.
+        """
+        asserted = dict(self._asserted)
+        (holds, *others) = self._function(condition, results, depth)
+        self._asserted = asserted
+        one = self.algebra.constant(1.0)
+        if others or not holds.is_scalar:
+            return results
+        limits = choices.where(holds, one, False)
+        ratios = [bound for bound in limits.above if not bound.is_public]
+        if not ratios:
+            return results
+        # One is at most a number if it is at most a power of it.
+        above = [r.power(power) for r in ratios for power in (Fraction(1), Fraction(1, 2))]
+        limits = bounds.bounded([bounds.ONE, *above], [bounds.ZERO])
+        factor = Quantity(self.algebra.fresh(), bounds=limits, shape=())
         return [
             value
             if position in same
-            else dataclasses.replace(everything, term=self.algebra.fresh())
-            for position, value in enumerate(inputs)
+            else dataclasses.replace(
+                value,
+                term=self.algebra.fresh(),
+                elements=value.base,
+                factor=factor,
+                product=(value, factor),
+            )
+            for position, value in enumerate(results)
         ]
 
     def _repeated(self, names: list[str], inputs: list[Quantity]) -> Quantity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,6 +13,8 @@ import tensorflow as tf
 import tffc as tff
 from tests.assurance.privacy.derivations import derivation
 from tests.assurance.privacy.programs.rounds import PAIR, SIZE, process
+from tests.test_growth import check_growth, counted
+from tffc.assurance.privacy import modules, threefry, word_functions, word_instructions
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian
 from tffc.assurance.privacy.module_noise import ROUNDED
 from tffc.assurance.privacy.question import Neighbours
@@ -312,6 +315,43 @@ def test_a_seed_in_another_tensor() -> None:
         return state, (noisy, again)
 
     assert not derivation(process((), next_sum)).is_shown
+
+
+def tensors_with_keys(count: int) -> Any:
+    """Rounds with as many tensors, each with noise of a key of its own."""
+
+    def release(total: Any, seed: Any) -> Any:
+        keys = jax.random.split(rounds.key_of(seed), count)
+        return tuple(x + rounds.normal(k, (3,)) for x, k in zip(total, keys, strict=True))
+
+    data = tff.StructWithPythonType([tff.TensorType(np.float32, [3])] * count, tuple)
+    return rounds.round_of(release, data)
+
+
+@pytest.mark.slow
+def test_work_grows_in_step_with_the_keys() -> None:
+    counts = [
+        counted(functools.partial(derivation, tensors_with_keys(count))) for count in (8, 16, 32)
+    ]
+    check_growth(counts)
+
+
+LIMITS = (
+    (word_instructions, "MOST_WORDS"),
+    (word_instructions, "MOST_ELEMENTS"),
+    (threefry, "MOST_BLOCKS"),
+    (word_functions, "MOST_FUNCTIONS"),
+    (word_functions, "MOST_OPERATIONS"),
+    (modules, "MOST_ITERATIONS"),
+)
+
+
+@pytest.mark.parametrize(("module", "name"), LIMITS, ids=[name for _, name in LIMITS])
+def test_limits(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+    process = rounds.round_of(keyed)
+    assert is_noise(multiplier(process))
+    monkeypatch.setattr(module, name, 0)
+    assert not derivation(process).is_shown
 
 
 def test_what_it_rests_on() -> None:

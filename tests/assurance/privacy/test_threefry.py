@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tffc.assurance.privacy.keystreams import BOTH, Keystreams, SecretWords
-from tffc.assurance.privacy.threefry import Expressions, Leaf
+from tffc.assurance.privacy.threefry import MOST_TERMS, Expressions, Leaf
 
 VECTORS = [
     ((0x00000000, 0x00000000), (0x00000000, 0x00000000), (0x6B200159, 0x99BA4EFE)),
@@ -51,6 +51,17 @@ def test_normal_forms() -> None:
     other = words.shifted(a, "right", 18)
     assert other is not None
     assert words.inclusive_or(left, other) is None
+
+
+@pytest.mark.parametrize("operation", ["add", "exclusive_or"])
+def test_long_expressions_are_not_followed(operation: str) -> None:
+    words = Expressions()
+    total: int | None = words.constant(0)
+    for number in range(MOST_TERMS):
+        assert total is not None
+        total = getattr(words, operation)(total, words.secret(Leaf(0, number, 0)))
+    assert total is not None
+    assert getattr(words, operation)(total, words.secret(Leaf(1, 0, 0))) is None
 
 
 def words_at(stream: int, counters: list[int], half: int = BOTH) -> SecretWords:

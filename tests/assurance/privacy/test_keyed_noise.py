@@ -207,10 +207,7 @@ def test_subkeys_for_other_computations() -> None:
     contribute = tff.jax.computation(rounds.by_norm, rounds.VECTOR)
     finish = tff.jax.computation(keyed, rounds.VECTOR, rounds.KEY)
 
-    def second_of(seed: Any) -> Any:
-        return jax.random.key_data(jax.random.split(rounds.key_of(seed))[1])
-
-    split = tff.jax.computation(second_of, rounds.KEY)
+    split = tff.jax.computation(lambda seed: jax.random.key_data(second_of(seed)), rounds.KEY)
 
     def released(is_used_twice: bool) -> Any:
         @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(rounds.VECTOR))
@@ -228,6 +225,43 @@ def test_subkeys_for_other_computations() -> None:
 
     assert is_noise(multiplier(released(False)))
     assert not derivation(released(True)).is_shown
+
+
+def second_of(seed: Any) -> Any:
+    return jax.random.split(rounds.key_of(seed))[1]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_subkey_in_a_computation_and_in_another(is_first: bool) -> None:
+    """The same subkey of it makes the same noise twice."""
+    draw = tff.tf_computation(rounds.drawn_words())
+    contribute = tff.jax.computation(rounds.by_norm, rounds.VECTOR)
+
+    @tff.jax.computation(rounds.KEY)
+    def split(seed: Any) -> Any:
+        return jax.random.key_data(second_of(seed))
+
+    @tff.jax.computation(rounds.VECTOR, rounds.KEY)
+    def inside(total: Any, seed: Any) -> Any:
+        return total + rounds.normal(jax.random.fold_in(second_of(seed), 5))
+
+    @tff.jax.computation(rounds.VECTOR, rounds.KEY)
+    def outside(total: Any, subkey: Any) -> Any:
+        return total + rounds.normal(jax.random.fold_in(rounds.key_of(subkey), 5))
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(rounds.VECTOR))
+    def next_sum(state: Any, values: Any) -> Any:
+        total = tff.federated_sum(tff.federated_map(contribute, values))
+        seed = tff.federated_eval(draw, tff.SERVER)
+        if is_first:
+            one = tff.federated_map(inside, (total, seed))
+            other = tff.federated_map(outside, (total, tff.federated_map(split, seed)))
+        else:
+            other = tff.federated_map(outside, (total, tff.federated_map(split, seed)))
+            one = tff.federated_map(inside, (total, seed))
+        return state, (one, other)
+
+    assert not derivation(process((), next_sum)).is_shown
 
 
 def test_noise_of_a_seed_that_is_sent() -> None:

@@ -198,7 +198,7 @@ class Expressions:
     def _compute(self, first: tuple[Leaf, Count], second: tuple[Leaf, Count]) -> None:
         """Note the results of Threefry for a key and a counter, the words of each in turn."""
         (key0, count0), (key1, count1) = first, second
-        if key0.stream != key1.stream or key0[1:] == key1[1:]:
+        if key0.stream != key1.stream:
             return
         words = self.threefry(
             (self.secret(key0), self.secret(key1)), (self._count(count0), self._count(count1))

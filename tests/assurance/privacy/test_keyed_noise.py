@@ -16,7 +16,11 @@ from tests.assurance.privacy.programs.rounds import PAIR, SIZE, process
 from tests.test_growth import check_growth, counted
 from tffc.assurance.privacy import modules, threefry, word_functions, word_instructions
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian
+from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.bounds import constant
 from tffc.assurance.privacy.module_noise import ROUNDED
+from tffc.assurance.privacy.noises import EXPONENTIAL
+from tffc.assurance.privacy.quantities import Noise, Provenance, Quantity
 from tffc.assurance.privacy.question import Neighbours
 
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
@@ -347,6 +351,43 @@ def test_a_seed_in_another_tensor() -> None:
         noisy = tff.federated_map(finish, (total, seed))
         again = tff.federated_map(finish, (total, tff.federated_map(twice, seed)))
         return state, (noisy, again)
+
+    assert not derivation(process((), next_sum)).is_shown
+
+
+def test_draws_that_follow_from_each_other_are_not_independent() -> None:
+    algebra = Algebra()
+    first, second = (algebra.drawn(EXPONENTIAL, (SIZE,)) for _ in range(2))
+    assert first.noise is not None
+
+    def taken_away(draw: int) -> Quantity:
+        noise = Noise(EXPONENTIAL, constant(-1.0), frozenset((draw,)), "")
+        return Quantity(algebra.fresh(), Provenance(draws=noise.draws), shape=(SIZE,), noise=noise)
+
+    (draw,) = first.noise.draws
+    following = taken_away(algebra.derived((draw,), ""))
+    assert algebra.add(first, following).noise is None
+    assert algebra.add(first, taken_away(draw)).noise is None
+    assert algebra.add(second, following).noise is not None
+
+
+def test_a_seed_with_a_noisy_sum_in_it() -> None:
+    """What is known of the sum is not forgotten."""
+    contribute = tff.jax.computation(rounds.by_norm, rounds.VECTOR)
+    finish = tff.jax.computation(keyed, rounds.VECTOR, rounds.KEY)
+
+    def draw_with(total: Any) -> Any:
+        noisy = tf.cast(total + tf.random.normal([SIZE], stddev=1e-3), tf.int32)[:2]
+        drawn = tf.random.uniform([2], tf.int32.min, tf.int32.max, tf.int32)
+        return tf.bitcast(drawn + noisy, tf.uint32)
+
+    draw = tff.tf_computation(draw_with, rounds.VECTOR)
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(rounds.VECTOR))
+    def next_sum(state: Any, values: Any) -> Any:
+        total = tff.federated_sum(tff.federated_map(contribute, values))
+        seed = tff.federated_map(draw, total)
+        return state, tff.federated_map(finish, (total, seed))
 
     assert not derivation(process((), next_sum)).is_shown
 

@@ -7,6 +7,10 @@ import pytest
 
 from tffc.assurance.privacy.keystreams import BOTH, Keystreams, SecretWords
 from tffc.assurance.privacy.threefry import MOST_TERMS, Expressions, Leaf
+from tffc.assurance.privacy.word_functions import WordFunctions
+from tffc.assurance.privacy.word_instructions import WordEvaluation
+from tffc.language.dtypes import DType
+from tffc.linking.hlo_modules import HloInstruction, HloShape
 
 VECTORS = [
     ((0x00000000, 0x00000000), (0x00000000, 0x00000000), (0x6B200159, 0x99BA4EFE)),
@@ -129,3 +133,18 @@ def test_the_words_of_a_seed_are_not_uniform() -> None:
     keystreams, key = streams()
     assert keystreams.is_uniform(key)
     assert not keystreams.is_uniform(keystreams.of_seed(frozenset((7,)), 3) or 0)
+
+
+@pytest.mark.parametrize(
+    ("counters", "half", "is_known"),
+    [([0, 1], 1, True), ([1, 0], 1, False), ([2, 3], 1, False), ([0, 1], 0, False)],
+)
+def test_exclusive_or_of_both_halves(counters: list[int], half: int, is_known: bool) -> None:
+    keystreams, key = streams()
+    evaluation = WordEvaluation(keystreams, WordFunctions())
+    shape = HloShape(DType.UINT32, (2,))
+    operands = words_at(key, [0, 1], 0), words_at(key, counters, half)
+    both = evaluation.symbol(HloInstruction(1, "xor", shape), operands, [shape, shape])
+    assert isinstance(both, SecretWords) == is_known
+    if isinstance(both, SecretWords):
+        assert (both.halves == BOTH).all()

@@ -9,6 +9,7 @@ from tffc.assurance.privacy.keystreams import BOTH, Keystreams, SecretWords
 from tffc.assurance.privacy.threefry import MOST_TERMS, Expressions, Leaf
 from tffc.assurance.privacy.word_functions import WordFunctions
 from tffc.assurance.privacy.word_instructions import WordEvaluation
+from tffc.assurance.privacy.word_symbols import PublicArray
 from tffc.language.dtypes import DType
 from tffc.linking.hlo_modules import HloInstruction, HloShape
 
@@ -148,3 +149,13 @@ def test_exclusive_or_of_both_halves(counters: list[int], half: int, is_known: b
     assert isinstance(both, SecretWords) == is_known
     if isinstance(both, SecretWords):
         assert (both.halves == BOTH).all()
+
+
+def test_arrays_of_different_shapes_have_no_sum() -> None:
+    """XLA repeats no element of an operand."""
+    evaluation = WordEvaluation(streams()[0], WordFunctions())
+    pair, single = HloShape(DType.UINT32, (2,)), HloShape(DType.UINT32, (1,))
+    instruction = HloInstruction(1, "add", pair)
+    operands = PublicArray(np.zeros(2, np.uint32)), PublicArray(np.zeros(1, np.uint32))
+    assert evaluation.symbol(instruction, operands, [pair, single]) is None
+    assert evaluation.symbol(instruction, operands[:1] * 2, [pair, pair]) is not None

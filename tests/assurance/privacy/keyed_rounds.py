@@ -120,6 +120,12 @@ def halves_of_words(total: Any, seed: Any) -> Any:
     return total + normal(key_of(seed >> 16))
 
 
+def words_of_two_seeds(total: Any, seeds: Any) -> Any:
+    """Each of the words may be in another key too."""
+    left, right = threefry((seeds["one"][0], seeds["other"][0]), NOUGHTS, COUNTERS)
+    return total + normal_of(left ^ right)
+
+
 def sum_of_words(total: Any, seed: Any) -> Any:
     return total + normal(key_of(jnp.stack([seed[0] + seed[1], seed[1]])))
 
@@ -426,12 +432,18 @@ def nothing_for_an_element(total: Any, seed: Any) -> Any:
     return total + normal(key_of(seed)) * jnp.array([1.0, 1.0, 1.0, 0.0])
 
 
+def two_seeds() -> Any:
+    draw = drawn_words()
+    return {"one": draw(), "other": draw()}
+
+
 def number() -> Any:
     return tf.random.uniform([], tf.int32.min, tf.int32.max, tf.int32)
 
 
 FAULTS: dict[str, Fault] = {
     "number_alone": Fault(number_alone, number),
+    "words_of_two_seeds": Fault(words_of_two_seeds, two_seeds),
     "key_used_twice": Fault(key_used_twice, data=PAIR),
     "noise_of_a_split_key": Fault(noise_of_a_split_key, data=PAIR),
     "same_place_by_split_and_fold": Fault(

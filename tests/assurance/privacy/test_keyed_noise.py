@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,8 +13,14 @@ import tensorflow as tf
 import tffc as tff
 from tests.assurance.privacy.derivations import derivation
 from tests.assurance.privacy.programs.rounds import PAIR, SIZE, process
+from tests.test_growth import check_growth, counted
+from tffc.assurance.privacy import modules, threefry, word_functions, word_instructions
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian
+from tffc.assurance.privacy.algebra import Algebra
+from tffc.assurance.privacy.bounds import constant
 from tffc.assurance.privacy.module_noise import ROUNDED
+from tffc.assurance.privacy.noises import EXPONENTIAL
+from tffc.assurance.privacy.quantities import Noise, Provenance, Quantity
 from tffc.assurance.privacy.question import Neighbours
 
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
@@ -204,10 +211,7 @@ def test_subkeys_for_other_computations() -> None:
     contribute = tff.jax.computation(rounds.by_norm, rounds.VECTOR)
     finish = tff.jax.computation(keyed, rounds.VECTOR, rounds.KEY)
 
-    def second_of(seed: Any) -> Any:
-        return jax.random.key_data(jax.random.split(rounds.key_of(seed))[1])
-
-    split = tff.jax.computation(second_of, rounds.KEY)
+    split = tff.jax.computation(lambda seed: jax.random.key_data(second_of(seed)), rounds.KEY)
 
     def released(is_used_twice: bool) -> Any:
         @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(rounds.VECTOR))
@@ -225,6 +229,43 @@ def test_subkeys_for_other_computations() -> None:
 
     assert is_noise(multiplier(released(False)))
     assert not derivation(released(True)).is_shown
+
+
+def second_of(seed: Any) -> Any:
+    return jax.random.split(rounds.key_of(seed))[1]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_subkey_in_a_computation_and_in_another(is_first: bool) -> None:
+    """The same subkey of it makes the same noise twice."""
+    draw = tff.tf_computation(rounds.drawn_words())
+    contribute = tff.jax.computation(rounds.by_norm, rounds.VECTOR)
+
+    @tff.jax.computation(rounds.KEY)
+    def split(seed: Any) -> Any:
+        return jax.random.key_data(second_of(seed))
+
+    @tff.jax.computation(rounds.VECTOR, rounds.KEY)
+    def inside(total: Any, seed: Any) -> Any:
+        return total + rounds.normal(jax.random.fold_in(second_of(seed), 5))
+
+    @tff.jax.computation(rounds.VECTOR, rounds.KEY)
+    def outside(total: Any, subkey: Any) -> Any:
+        return total + rounds.normal(jax.random.fold_in(rounds.key_of(subkey), 5))
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(rounds.VECTOR))
+    def next_sum(state: Any, values: Any) -> Any:
+        total = tff.federated_sum(tff.federated_map(contribute, values))
+        seed = tff.federated_eval(draw, tff.SERVER)
+        if is_first:
+            one = tff.federated_map(inside, (total, seed))
+            other = tff.federated_map(outside, (total, tff.federated_map(split, seed)))
+        else:
+            other = tff.federated_map(outside, (total, tff.federated_map(split, seed)))
+            one = tff.federated_map(inside, (total, seed))
+        return state, (one, other)
+
+    assert not derivation(process((), next_sum)).is_shown
 
 
 def test_noise_of_a_seed_that_is_sent() -> None:
@@ -312,6 +353,80 @@ def test_a_seed_in_another_tensor() -> None:
         return state, (noisy, again)
 
     assert not derivation(process((), next_sum)).is_shown
+
+
+def test_draws_that_follow_from_each_other_are_not_independent() -> None:
+    algebra = Algebra()
+    first, second = (algebra.drawn(EXPONENTIAL, (SIZE,)) for _ in range(2))
+    assert first.noise is not None
+
+    def taken_away(draw: int) -> Quantity:
+        noise = Noise(EXPONENTIAL, constant(-1.0), frozenset((draw,)), "")
+        return Quantity(algebra.fresh(), Provenance(draws=noise.draws), shape=(SIZE,), noise=noise)
+
+    (draw,) = first.noise.draws
+    following = taken_away(algebra.derived((draw,), ""))
+    assert algebra.add(first, following).noise is None
+    assert algebra.add(first, taken_away(draw)).noise is None
+    assert algebra.add(second, following).noise is not None
+
+
+def test_a_seed_with_a_noisy_sum_in_it() -> None:
+    """What is known of the sum is not forgotten."""
+    contribute = tff.jax.computation(rounds.by_norm, rounds.VECTOR)
+    finish = tff.jax.computation(keyed, rounds.VECTOR, rounds.KEY)
+
+    def draw_with(total: Any) -> Any:
+        noisy = tf.cast(total + tf.random.normal([SIZE], stddev=1e-3), tf.int32)[:2]
+        drawn = tf.random.uniform([2], tf.int32.min, tf.int32.max, tf.int32)
+        return tf.bitcast(drawn + noisy, tf.uint32)
+
+    draw = tff.tf_computation(draw_with, rounds.VECTOR)
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(rounds.VECTOR))
+    def next_sum(state: Any, values: Any) -> Any:
+        total = tff.federated_sum(tff.federated_map(contribute, values))
+        seed = tff.federated_map(draw, total)
+        return state, tff.federated_map(finish, (total, seed))
+
+    assert not derivation(process((), next_sum)).is_shown
+
+
+def tensors_with_keys(count: int) -> Any:
+    """Rounds with as many tensors, each with noise of a key of its own."""
+
+    def release(total: Any, seed: Any) -> Any:
+        keys = jax.random.split(rounds.key_of(seed), count)
+        return tuple(x + rounds.normal(k, (3,)) for x, k in zip(total, keys, strict=True))
+
+    data = tff.StructWithPythonType([tff.TensorType(np.float32, [3])] * count, tuple)
+    return rounds.round_of(release, data)
+
+
+@pytest.mark.slow
+def test_work_grows_in_step_with_the_keys() -> None:
+    counts = [
+        counted(functools.partial(derivation, tensors_with_keys(count))) for count in (8, 16, 32)
+    ]
+    check_growth(counts)
+
+
+LIMITS = (
+    (word_instructions, "MOST_WORDS"),
+    (word_instructions, "MOST_ELEMENTS"),
+    (threefry, "MOST_BLOCKS"),
+    (word_functions, "MOST_FUNCTIONS"),
+    (word_functions, "MOST_OPERATIONS"),
+    (modules, "MOST_ITERATIONS"),
+)
+
+
+@pytest.mark.parametrize(("module", "name"), LIMITS, ids=[name for _, name in LIMITS])
+def test_limits(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+    process = rounds.round_of(keyed)
+    assert is_noise(multiplier(process))
+    monkeypatch.setattr(module, name, 0)
+    assert not derivation(process).is_shown
 
 
 def test_what_it_rests_on() -> None:

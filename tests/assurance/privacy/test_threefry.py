@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from tffc.assurance.privacy.keystreams import BOTH, Keystreams, SecretWords
-from tffc.assurance.privacy.threefry import Expressions, Leaf
+from tffc.assurance.privacy.threefry import MOST_TERMS, Expressions, Leaf
+from tffc.assurance.privacy.word_functions import WordFunctions
+from tffc.assurance.privacy.word_instructions import WordEvaluation
+from tffc.assurance.privacy.word_symbols import PublicArray
+from tffc.language.dtypes import DType
+from tffc.linking.hlo_modules import HloInstruction, HloShape
 
 VECTORS = [
     ((0x00000000, 0x00000000), (0x00000000, 0x00000000), (0x6B200159, 0x99BA4EFE)),
@@ -51,6 +56,17 @@ def test_normal_forms() -> None:
     other = words.shifted(a, "right", 18)
     assert other is not None
     assert words.inclusive_or(left, other) is None
+
+
+@pytest.mark.parametrize("operation", ["add", "exclusive_or"])
+def test_long_expressions_are_not_followed(operation: str) -> None:
+    words = Expressions()
+    total: int | None = words.constant(0)
+    for number in range(MOST_TERMS):
+        assert total is not None
+        total = getattr(words, operation)(total, words.secret(Leaf(0, number, 0)))
+    assert total is not None
+    assert getattr(words, operation)(total, words.secret(Leaf(1, 0, 0))) is None
 
 
 def words_at(stream: int, counters: list[int], half: int = BOTH) -> SecretWords:
@@ -118,3 +134,28 @@ def test_the_words_of_a_seed_are_not_uniform() -> None:
     keystreams, key = streams()
     assert keystreams.is_uniform(key)
     assert not keystreams.is_uniform(keystreams.of_seed(frozenset((7,)), 3) or 0)
+
+
+@pytest.mark.parametrize(
+    ("counters", "half", "is_known"),
+    [([0, 1], 1, True), ([1, 0], 1, False), ([2, 3], 1, False), ([0, 1], 0, False)],
+)
+def test_exclusive_or_of_both_halves(counters: list[int], half: int, is_known: bool) -> None:
+    keystreams, key = streams()
+    evaluation = WordEvaluation(keystreams, WordFunctions())
+    shape = HloShape(DType.UINT32, (2,))
+    operands = words_at(key, [0, 1], 0), words_at(key, counters, half)
+    both = evaluation.symbol(HloInstruction(1, "xor", shape), operands, [shape, shape])
+    assert isinstance(both, SecretWords) == is_known
+    if isinstance(both, SecretWords):
+        assert (both.halves == BOTH).all()
+
+
+def test_arrays_of_different_shapes_have_no_sum() -> None:
+    """XLA repeats no element of an operand."""
+    evaluation = WordEvaluation(streams()[0], WordFunctions())
+    pair, single = HloShape(DType.UINT32, (2,)), HloShape(DType.UINT32, (1,))
+    instruction = HloInstruction(1, "add", pair)
+    operands = PublicArray(np.zeros(2, np.uint32)), PublicArray(np.zeros(1, np.uint32))
+    assert evaluation.symbol(instruction, operands, [pair, single]) is None
+    assert evaluation.symbol(instruction, operands[:1] * 2, [pair, pair]) is not None

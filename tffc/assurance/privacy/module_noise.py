@@ -24,8 +24,8 @@ from tffc.assurance.privacy.word_symbols import (
 from tffc.linking.hlo_modules import HloInstruction, HloShape
 
 ROUNDED = (
-    "random numbers that JAX or PyTorch makes of 23 bits are as good as real ones: its normal "
-    "noise ends at 5.2 standard deviations"
+    "random numbers that JAX or PyTorch makes of 23 bits are as good as real ones: normal noise "
+    "of them ends at about 5.2 standard deviations, and Laplace's at about 15.5 scales"
 )
 """What is assumed of numbers that are not real ones."""
 

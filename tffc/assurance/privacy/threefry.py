@@ -43,7 +43,7 @@ class Count(NamedTuple):
     array: int
 
 
-class Block(NamedTuple):
+class ThreefryWord(NamedTuple):
     """A half of what Threefry makes of a counter of two words: 0 or 1."""
 
     key: tuple[Leaf, Leaf]
@@ -61,7 +61,7 @@ class Expressions:
     def __init__(self) -> None:
         self._numbers: dict[Key, int] = {}
         self._keys: list[Key] = []
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, ThreefryWord] = {}
         self._begun: set[int] = set()
         self._arrays: set[int] = set()
 
@@ -94,7 +94,7 @@ class Expressions:
         """Tell whether an expression may differ from element to element."""
         return number in self._arrays
 
-    def block(self, number: int) -> Block | None:
+    def block(self, number: int) -> ThreefryWord | None:
         """Return what an expression is a result of, if it is one of Threefry."""
         return self._blocks.get(number)
 
@@ -198,14 +198,14 @@ class Expressions:
     def _compute(self, first: tuple[Leaf, Count], second: tuple[Leaf, Count]) -> None:
         """Note the results of Threefry for a key and a counter, the words of each in turn."""
         (key0, count0), (key1, count1) = first, second
-        if key0.stream != key1.stream or key0[1:] == key1[1:]:
+        if key0.stream != key1.stream:
             return
         words = self.threefry(
             (self.secret(key0), self.secret(key1)), (self._count(count0), self._count(count1))
         )
         for half, word in enumerate(words):
             if word is not None:
-                self._blocks[word] = Block((key0, key1), (count0, count1), half)
+                self._blocks[word] = ThreefryWord((key0, key1), (count0, count1), half)
 
     def _count(self, count: Count) -> int:
         constant = self.constant(count.constant)

@@ -18,7 +18,7 @@ from tffc.assurance.privacy.keystreams import BOTH, Keystreams, SecretWords
 from tffc.assurance.privacy.public_arrays import MOVES, elementwise
 from tffc.assurance.privacy.quantiles import BITS
 from tffc.assurance.privacy.quantities import Shape
-from tffc.assurance.privacy.threefry import Block, Count, Expressions
+from tffc.assurance.privacy.threefry import Count, Expressions, ThreefryWord
 from tffc.assurance.privacy.word_functions import OPERATIONS, WordFunctions
 from tffc.assurance.privacy.word_symbols import (
     MixedWords,
@@ -72,6 +72,8 @@ class WordEvaluation:
         """Return the symbol of an instruction's result, given those of its operands."""
         sizes, kind = instruction.shape.sizes, instruction.shape.element
         if sizes is None or kind is None or math.prod(sizes) > MOST_WORDS:
+            return None
+        if not (kind.is_integer or kind in REAL):
             return None
         present = [operand for operand in operands if operand is not None]
         if len(present) < len(operands):
@@ -259,7 +261,7 @@ class WordEvaluation:
         first, *rest = map(self._expressions.secret, leaves)
         return self._expressions.exclusive_or(first, rest[0]) if rest else first
 
-    def _words_of(self, block: Block, sizes: Shape) -> SecretWords | None:
+    def _words_of(self, block: ThreefryWord, sizes: Shape) -> SecretWords | None:
         """Return what Threefry makes of a key and counters."""
         if all(count.array < 0 for count in block.counter) and math.prod(sizes) != 1:
             return None

@@ -78,7 +78,7 @@ def is_of_type(symbol: Symbol, element: DType | None) -> bool:
     """Tell whether a symbol stands for an array of elements of a type."""
     match symbol:
         case PublicArray():
-            return element is not None and symbol.values.dtype == element.dtype
+            return element is not None and symbol.values.dtype.name == element.label
         case SecretWords() | MixedWords():
             return element in WORDS
         case WideSeed():

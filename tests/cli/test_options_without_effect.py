@@ -91,6 +91,11 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "neighbours": {"audit r.py --neighbours replace": f"'--neighbours' {NOT_ASKED}"},
         "least_clients": {"audit r.py --least-clients 2": f"'--least-clients' {NOT_ASKED}"},
         "not_released": {"audit r.py --not-released output": f"'--not-released' {NOT_ASKED}"},
+        "participations": {
+            "audit r.py --participations 2": f"'--participations' {NOT_ASKED}",
+            "audit r.py --privacy --participations 2 --sampling-rate 0.1": "'--participations' has "
+            "no effect on rounds whose clients are chosen by chance",
+        },
         "secret_seeds": {"audit r.py --secret-seeds": f"'--secret-seeds' {NOT_ASKED}"},
     },
     "check": {

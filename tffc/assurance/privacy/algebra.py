@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, choices, noises, norms
+from tffc.assurance.privacy import bounds, choices, noises, norms, pending
 from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
 from tffc.assurance.privacy.quantities import (
     Exposure,
@@ -39,6 +39,7 @@ class Algebra(Tensors):
         """Return a tensor of the same elements at perhaps other places."""
         if shape == value.shape and shape is not None:
             return value
+        value = pending.settled(self, value)
         noise = value.noise
         if value.size is None or shape is None or math.prod(shape) != value.size:
             noise = None
@@ -56,6 +57,7 @@ class Algebra(Tensors):
 
     def transposed(self, value: Quantity, order: tuple[int, ...] | None) -> Quantity:
         """Return a tensor with its axes in another order, or in one that is not known."""
+        value = pending.settled(self, value)
         if value.shape is None or order is None or len(order) != len(value.shape):
             return self.same(value)
         moved = self.same(value, tuple(value.shape[axis] for axis in order))
@@ -104,6 +106,7 @@ class Algebra(Tensors):
 
     def part_of(self, value: Quantity, *key: Any, shape: Shape | None) -> Quantity:
         """Return some elements of a tensor, each at most once."""
+        value = pending.settled(self, value)
         if value.sums or value.signal:
             if value.shape == shape:
                 return value
@@ -124,6 +127,10 @@ class Algebra(Tensors):
     # Arithmetic.
 
     def add(self, first: Quantity, second: Quantity) -> Quantity:
+        followed = pending.added(self, first, second)
+        if followed is not None:
+            return followed
+        first, second = pending.settled(self, first), pending.settled(self, second)
         for sums, noise in ((first, second), (second, first)):
             if noise.noise is not None and not noise.provenance.is_of_client:
                 if sums.sums:
@@ -165,6 +172,11 @@ class Algebra(Tensors):
                 return folded
         if first.term == second.term:
             return self.square(first)
+        for value, factor in ((first, second), (second, first)):
+            followed = pending.scaled(self, value, factor)
+            if followed is not None:
+                return followed
+        first, second = pending.settled(self, first), pending.settled(self, second)
         for value, factor in ((first, second), (second, first)):
             if factor.bounds.exact == ONE and factor.is_scalar:
                 return value

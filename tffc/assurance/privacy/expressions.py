@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.modules import results_of_module
 from tffc.assurance.privacy.quantities import Quantity
-from tffc.assurance.privacy.sections import results_of_graph, shape_of, shaped
+from tffc.assurance.privacy.sections import (
+    NO_NOISE,
+    Place,
+    results_of_graph,
+    shape_of,
+    shaped,
+)
+from tffc.assurance.privacy.streams import Stream
 from tffc.language.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
 from tffc.language.nodes import (
     Block,
@@ -91,8 +98,12 @@ class QuantityEvaluator:
             for value, leaf in zip(arguments, types, strict=True)
         ]
         if section.kind == "tensorflow":
-            return results_of_graph(section, typed, self.algebra)
+            return results_of_graph(section, typed, self.algebra, self.noise_of_section())
         return results_of_module(section, typed, self.algebra)
+
+    def noise_of_section(self) -> Mapping[Place, Stream]:
+        """Return the noise that is followed from round to round in the section that is next."""
+        return NO_NOISE
 
     def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
         assert isinstance(operator.type, FunctionType)

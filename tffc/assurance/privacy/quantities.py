@@ -11,8 +11,7 @@ from typing import Any
 
 from tffc.assurance.privacy.bounds import ANY, Bounds, Monomial
 from tffc.assurance.privacy.seeds import Seed
-
-Shape = tuple[int, ...]
+from tffc.assurance.privacy.streams import Shape, Stream
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,6 +77,8 @@ class Noise:
     scale: Bounds
     draws: frozenset[int]
     place: str
+    stream: Stream | None = dataclasses.field(default=None, compare=False)
+    """The noise of all rounds, if that is followed by value; `scale` says nothing then."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +114,7 @@ class Quantity:
     - `half`: beside its sums, it has this noise, which hides nothing without other noise.
     - `noise`: it is nothing but noise.
     - `signal`: it is a client's value and noise.
+    - `stream`: beside its sums, it has this noise; it is a multiple of that of the term `core`.
     - `seed`: its elements are a seed that nobody can guess.
     - `residue`: it is what is left of an integer tensor modulo a number.
     - `addends`: it is the sum of these.
@@ -139,6 +141,8 @@ class Quantity:
     half: Noise | None = None
     noise: Noise | None = None
     signal: tuple[Quantity, Noise] | None = None
+    stream: Stream | None = None
+    core: int = 0
     seed: Seed | None = None
     residue: tuple[Quantity, Monomial] | None = None
     addends: tuple[Quantity, Quantity] | None = None

@@ -29,6 +29,10 @@ class Registry:
         """The numbers of sources of seeds: elements of the state, by their paths, and the clock."""
         self._seeds: dict[int, dict[tuple[int, ...], int]] = {}
         """The draws from the seeds of each source, by what tells these seeds apart."""
+        self.follows_noise = False
+        """Whether noise is followed from round to round: then any draw may be among it."""
+        self.followed: int | None = None
+        """The draw that stands for all noise that is followed from round to round."""
         self._sections: list[tuple[int, int | None]] = []
 
     # Draws of whole sections.
@@ -54,6 +58,18 @@ class Registry:
                 start, end = self._sections[-number - 1]
                 single.update(range(start, len(self.draws) if end is None else end))
         return frozenset(single)
+
+    def noise_number(self) -> int:
+        """Return the draw that stands for all noise that is followed from round to round."""
+        if self.followed is None:
+            self.followed = len(self.draws)
+            self.draws.append("from round to round, beginning with the first state")
+        return self.followed
+
+    @property
+    def followed_draws(self) -> frozenset[int]:
+        """The draws that any draw tells about: none, unless noise is followed."""
+        return frozenset((self.noise_number(),) if self.follows_noise else ())
 
     # Draws from seeds that nobody can guess.
 

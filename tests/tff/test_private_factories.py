@@ -175,6 +175,26 @@ def test_tree_aggregation(rounds: int, is_efficient: bool, is_pair: bool) -> Non
             assert answer.spending.epsilon <= of_all_nodes(rounds, answer.spending.delta)
 
 
+@pytest.mark.parametrize("is_efficient", [True, False])
+def test_rounds_add_the_noise_that_is_accounted_for(is_efficient: bool) -> None:
+    rounds, size = 5, 20_000
+    value_type = tff.TensorType(np.float32, [size])
+    process = round_of(
+        lambda a: private(a).tree_aggregation(
+            Z, CLIENTS, CLIP, spec([size]), use_efficient=is_efficient
+        ),
+        value_type,
+    )
+    state = process.initialize()
+    released: list[np.ndarray] = []
+    for _ in range(rounds):
+        state, result = process.next(state, [np.zeros(size, np.float32)])
+        released.append(np.asarray(result) * CLIENTS / (Z * CLIP))
+    covariance = np.cov(np.stack(released))
+    expected = np.linalg.inv(precision(rounds, is_efficient=is_efficient))
+    assert np.abs(covariance - expected).max() < 0.12
+
+
 def of_all_nodes(rounds: int, delta: float) -> float:
     """The ε if all nodes of the tree are released, for a client that takes part once."""
     import dp_accounting

@@ -227,7 +227,7 @@ class _Deriving:
             draws |= self._algebra.single_draws(value.provenance.draws)
             self._note_exposures(name, value)
         for path, value in self._quantities.state.items():
-            element = _disclosure(path, "kept", value)
+            element = _disclosure(path, "kept", value, self._facts.hidden)
             if element.mechanisms or element.is_of_earlier or element.is_exposed:
                 disclosures.append(element)
             used.update(dict.fromkeys(value.provenance.mechanisms))
@@ -469,10 +469,13 @@ def _depends_on_clients(monomial: Monomial) -> bool:
     return any(unknown == CLIENTS for unknown, _ in monomial.powers)
 
 
-def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:
+def _disclosure(
+    name: str, kind: str, value: Quantity, hidden: frozenset[str] = frozenset()
+) -> Disclosure:
     origin = value.provenance
     numbers = tuple(sorted(origin.mechanisms))
-    return Disclosure(name, kind, numbers, origin.is_of_earlier, bool(origin.exposures))
+    is_exposed = any(exposure.source not in hidden for exposure in origin.exposures)
+    return Disclosure(name, kind, numbers, origin.is_of_earlier, is_exposed)
 
 
 def monomial_text(monomial: Monomial) -> str:

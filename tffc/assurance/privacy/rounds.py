@@ -73,7 +73,8 @@ class StateFacts:
     elements, `noisy` ones hold noisy sums, and `exposed` ones what no noise hides, each with the
     reason.  `seeds` are integers that nobody can guess, and to which each round adds others;
     `repeated` ones began so, but may be the same in two rounds.  Of `noise` that is followed from
-    round to round, the `secret` elements may tell something.
+    round to round, the `secret` elements may tell something.  In the exposed ones that are
+    `hidden` are only noise and its seeds.
     """
 
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
@@ -88,6 +89,7 @@ class StateFacts:
     has_secret_seeds: bool = False
     noise: FollowedNoise | None = None
     secret: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

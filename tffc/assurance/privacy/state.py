@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,7 @@ class _Search:
         self._has_secret_seeds = has_secret_seeds
         self._seeds = set(state.seeds)
         self._repeated: set[str] = set()
+        self._hidden = set(state.telling)
         self._exposed = {
             path: f"it may tell about the seed in {seed}" for path, seed in state.telling.items()
         }
@@ -143,6 +144,7 @@ class _Search:
             self._has_secret_seeds,
             self._noise,
             frozenset(self._secret),
+            self._of_noise(),
         )
 
     def _ratios(self) -> dict[str, tuple[str, float]]:
@@ -193,12 +195,21 @@ class _Search:
             if path not in self._noisy and (origin.mechanisms or origin.is_of_earlier):
                 self._noisy.add(path)
                 dropped = True
-            if path not in self._exposed:
-                reason = _exposure(value, quantities)
-                if reason:
-                    self._exposed[path] = reason
-                    dropped = True
+            dropped |= self._expose(path, *_exposure(value, quantities, self._of_noise()))
         return dropped
+
+    def _of_noise(self) -> frozenset[str]:
+        """Return the elements in which there are only noise and its seeds."""
+        return frozenset(self._hidden | (self._secret - self._exposed.keys()))
+
+    def _expose(self, path: str, reason: str, is_noise: bool) -> bool:
+        """Note why an element must not be released, and return whether that is new."""
+        if not reason or (path in self._exposed and (is_noise or path not in self._hidden)):
+            return False
+        self._exposed[path] = reason
+        self._hidden.discard(path)
+        self._hidden.update((path,) if is_noise else ())
+        return True
 
     def _drop_secrets(self, after: Mapping[str, Quantity], algebra: Algebra) -> bool:
         """Drop seeds that may be the same in two rounds, and add what tells about noise."""
@@ -233,13 +244,18 @@ def _ratio(value: Quantity | None, other: Quantity | None) -> float | None:
     return one.coefficient / two.coefficient
 
 
-def _exposure(value: Quantity, quantities: RoundQuantities) -> str:
-    """Return why an element of the new state must not be released, or an empty text."""
-    for exposure in sorted(value.provenance.exposures, key=lambda e: (e.source, e.reason)):
-        return f"it holds {exposure.source}: {exposure.reason}"
+def _exposure(value: Quantity, quantities: RoundQuantities, hidden: Set[str]) -> tuple[str, bool]:
+    """Return why an element of the new state must not be released, or an empty text; and whether it
+    is for noise or a seed alone, as it is with elements that are `hidden`."""
+    exposures = sorted(
+        value.provenance.exposures, key=lambda e: (e.source in hidden, e.source, e.reason)
+    )
+    for exposure in exposures:
+        text = f"it holds {exposure.source}: {exposure.reason}"
+        return text, exposure.source in hidden
     algebra = quantities.algebra
     draws = algebra.single_draws(value.provenance.draws)
     for mechanism in algebra.mechanisms:
         if draws & mechanism.noise.draws:
-            return f"it holds the noise of {mechanism.noise.place}"
-    return ""
+            return f"it holds the noise of {mechanism.noise.place}", True
+    return "", False

@@ -10,7 +10,7 @@ import numpy as np
 from tffc.assurance.privacy.combinations import Combination, single
 from tffc.assurance.privacy.quantities import Shape
 
-MOST_STEPS = 1_000_000
+MOST_STEPS = 2_000_000
 """The nodes that are evaluated by value in all rounds together."""
 
 

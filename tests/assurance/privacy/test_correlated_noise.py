@@ -198,6 +198,31 @@ def test_what_is_released_may_be_used_again() -> None:
     assert multiplier(process) == pytest.approx(expected, rel=1e-6)
 
 
+def test_functions_are_followed() -> None:
+    inner = tf.function(less(0.5), autograph=False)
+
+    def finish(s: Any, total: Any) -> Any:
+        return tf.function(lambda s, total: inner(s, total), autograph=False)(s, total)
+
+    expected = SCALE / change(differences(4, 0.5), 1) ** 0.5
+    assert multiplier(process_of(finish)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_noise_of_sums_that_is_correlated_in_other_ways() -> None:
+    def finish(s: Any, total: Any) -> Any:
+        noise, other = normal(), normal()
+        new = state(noise, kept=other)
+        return new, (total + noise - 0.5 * s["noise"], 3.0 * total + other + s["kept"])
+
+    result = of(process_of(finish))
+    assert result.is_shown
+    expected = [
+        SCALE / change(differences(4, 0.5), 1) ** 0.5,
+        SCALE / 3.0 / change(differences(4, -1.0), 1) ** 0.5,
+    ]
+    assert [part.multiplier for part in result.once] == pytest.approx(expected, rel=1e-6)
+
+
 ATTACKS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[], Any]]] = {}
 
 
@@ -388,6 +413,32 @@ def _(s: Any, total: Any) -> Any:
     return state(noise), (total + noise - 0.5 * s["noise"], total + 9.0 * laplace)
 
 
+@attack("noise is taken away a round later")
+def _(s: Any, total: Any) -> Any:
+    noise = normal()
+    noisy = total + noise
+    return state(noise, kept=noisy), s["kept"] - s["noise"]
+
+
+@attack("an operation with a given seed")
+def _(s: Any, total: Any) -> Any:
+    noise = SCALE * tf.random.normal([4], seed=3)
+    return state(noise), total + noise - 0.5 * s["noise"]
+
+
+@attack("noise is added to the noise of the sum, in part")
+def _(s: Any, total: Any) -> Any:
+    noise = normal()
+    some = tf.concat([noise[:2], tf.zeros([2])], 0)
+    return state(noise), total + some - 0.5 * s["noise"]
+
+
+@attack("the sum of the noise is released")
+def _(s: Any, total: Any) -> Any:
+    noise = normal()
+    return state(noise), (total + noise - 0.5 * s["noise"], tf.reduce_sum(noise))
+
+
 @attack("endless loop")
 def _(s: Any, total: Any) -> Any:
     noise = tf.while_loop(lambda n: s["count"] < 1, lambda n: [n + normal()], [tf.zeros([4])])[0]
@@ -418,6 +469,26 @@ def test_attacks(name: str) -> None:
     assert result.missing
     steps = {"noise", "noise drawn once", "noise kept secret", "no other release"}
     assert {step.step for step in result.missing} <= steps
+
+
+def test_noise_is_not_for_clients() -> None:
+    starts = tff.tf_computation(begin)
+    end = tff.tf_computation(STATE, VECTOR)(less(0.5))
+    work = tff.tf_computation(VECTOR, VECTOR)(lambda kept, x: tf.clip_by_norm(x + kept, 1.0))
+
+    @tff.federated_computation
+    def initialize() -> Any:
+        return tff.federated_eval(starts, tff.SERVER)
+
+    @tff.federated_computation(tff.types.at_server(STATE), tff.types.at_clients(VECTOR))
+    def following(kept: Any, values: Any) -> Any:
+        noise = tff.federated_broadcast(kept["noise"])
+        total = tff.federated_sum(tff.federated_map(work, (noise, values)))
+        result = tff.federated_map(end, (kept, total))
+        return result[0], result[1]
+
+    result = of(tff.templates.IterativeProcess(initialize, following))
+    assert "noise kept secret" in {step.step for step in result.missing}
 
 
 def test_clients_without_a_bound() -> None:

@@ -439,6 +439,13 @@ def _(s: Any, total: Any) -> Any:
     return state(noise), (total + noise - 0.5 * s["noise"], tf.reduce_sum(noise))
 
 
+@attack("more numbers than there is memory for")
+def _(s: Any, total: Any) -> Any:
+    noise = normal()
+    large = tf.fill([100_000, 100_000], 1.0) * tf.reshape(tf.range(100_000.0), [1, 100_000])
+    return state(noise), total + noise - large[0, 1] * s["noise"]
+
+
 @attack("endless loop")
 def _(s: Any, total: Any) -> Any:
     noise = tf.while_loop(lambda n: s["count"] < 1, lambda n: [n + normal()], [tf.zeros([4])])[0]

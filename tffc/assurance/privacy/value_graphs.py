@@ -23,7 +23,7 @@ from tffc.assurance.privacy.sections import (
     function_named,
 )
 from tffc.assurance.privacy.value_operations import VALUES, ValueUse
-from tffc.assurance.privacy.values import UNKNOWN, NormalDraws
+from tffc.assurance.privacy.values import MOST_ELEMENTS, UNKNOWN, NormalDraws
 from tffc.graphs.body import ANY_PORT, Body, Edge
 from tffc.graphs.functions import Library
 from tffc.language.nodes import Compiled
@@ -31,9 +31,6 @@ from tffc.linking.section import read_section
 
 if TYPE_CHECKING:
     from tffc.graphs.node import NodeView
-
-MOST_ELEMENTS = 100_000
-"""The largest tensor of numbers that is followed by value."""
 
 
 class ValueWalk:

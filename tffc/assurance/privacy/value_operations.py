@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,15 @@ from tffc.assurance.privacy.constants import DTYPES
 from tffc.assurance.privacy.quantities import Shape
 from tffc.assurance.privacy.random_numbers import WIDEST
 from tffc.assurance.privacy.seeds import COARSEST, FINEST, LARGEST
-from tffc.assurance.privacy.values import UNKNOWN, Listed, NormalDraws, SeedKey, SeedVector, Time
+from tffc.assurance.privacy.values import (
+    MOST_ELEMENTS,
+    UNKNOWN,
+    Listed,
+    NormalDraws,
+    SeedKey,
+    SeedVector,
+    Time,
+)
 from tffc.graphs.body import Body
 from tffc.graphs.operations.effects import Effect, effect_of
 from tffc.language.dtypes import DType
@@ -75,6 +84,16 @@ def _sizes(value: Any) -> tuple[int, ...]:
     return tuple(int(each) for each in value.ravel())
 
 
+def _check_size(count: int) -> None:
+    """Check the number of elements of a result before there is one.
+
+    Raises:
+      ValueError: there are too many.
+    """
+    if not 0 <= count <= MOST_ELEMENTS:
+        raise ValueError("too many elements")
+
+
 # Numbers.
 
 PLAIN: dict[str, Callable[..., Any]] = {
@@ -113,6 +132,7 @@ def _plain(use: ValueUse) -> Values:
     op = use.node.op
     if not _are_known(use.inputs):
         return _of_noise(use)
+    _check_size(math.prod(np.broadcast_shapes(*(value.shape for value in use.inputs))))
     is_whole = all(value.dtype.kind in "iu" for value in use.inputs)
     if op in ("FloorDiv", "FloorMod") and not (is_whole and use.inputs[1].all()):
         return None
@@ -398,6 +418,8 @@ def _concatenate(use: ValueUse) -> Values:
 
 
 def _joined(values: list[Any], axis: int, join: Any) -> Values:
+    shapes = [shape for value in values if (shape := _shape_of(value)) is not None]
+    _check_size(sum(map(math.prod, shapes)))
     if _are_known(values):
         return [join(values, axis=axis)]
     is_followed = all(isinstance(value, (np.ndarray, Combination)) for value in values)
@@ -429,12 +451,16 @@ def _select(use: ValueUse) -> Values:
 @rule("ZerosLike")
 def _zeros(use: ValueUse) -> Values:
     shape, kind = _shape_of(use.inputs[0]), DTYPES[use.node.attr["T"].type]
-    return None if shape is None else [np.zeros(shape, kind.dtype)]
+    if shape is None:
+        return None
+    _check_size(math.prod(shape))
+    return [np.zeros(shape, kind.dtype)]
 
 
 @rule("Fill")
 def _fill(use: ValueUse) -> Values:
     shape, value = _sizes(use.inputs[0]), use.inputs[1]
+    _check_size(math.prod(shape))
     return [np.full(shape, value)] if isinstance(value, np.ndarray) else None
 
 
@@ -442,7 +468,9 @@ def _fill(use: ValueUse) -> Values:
 def _range(use: ValueUse) -> Values:
     if not _are_known(use.inputs) or any(value.dtype.kind not in "iu" for value in use.inputs):
         return None
-    return [np.arange(*map(_number, use.inputs), dtype=use.inputs[0].dtype)]
+    start, limit, step = map(_number, use.inputs)
+    _check_size(len(range(start, limit, step)))
+    return [np.arange(start, limit, step, dtype=use.inputs[0].dtype)]
 
 
 # Lists.
@@ -454,7 +482,7 @@ def _reserve(use: ValueUse) -> Values:
     return [Listed((None,) * count)] if 0 <= count <= MOST_ITEMS else None
 
 
-MOST_ITEMS = 10_000
+MOST_ITEMS = 1_000
 """The longest list that is followed."""
 
 
@@ -477,7 +505,9 @@ def _set_item(use: ValueUse) -> Values:
 @rule("TensorListPushBack")
 def _push(use: ValueUse) -> Values:
     items, value = use.inputs
-    return [Listed((*items.items, value))] if isinstance(items, Listed) else None
+    if not isinstance(items, Listed) or len(items.items) >= MOST_ITEMS:
+        return None
+    return [Listed((*items.items, value))]
 
 
 @rule("TensorListGetItem")

@@ -14,6 +14,9 @@ MOST_STEPS = 2_000_000
 """The nodes that are evaluated by value in all rounds together."""
 
 
+MOST_ELEMENTS = 100_000
+"""The largest tensor of numbers that is followed by value."""
+
 MOST_DRAWS = 20_000
 """The draws that are told apart."""
 

@@ -194,3 +194,85 @@ def test_a_policy_vouches_for_seeds(run: Run) -> None:
     assert "with seeds that are secret" in ran.stdout
     policy.write_text(demand + ", secret-seeds: 1}")
     assert "E971" in run(*ask).stderr
+
+
+KEPT = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+VECTOR = tff.TensorType(np.float32, [3])
+
+
+@tff.tf_computation
+def first():
+    return tf.zeros([3])
+
+
+@tff.tf_computation(VECTOR)
+def clipped(x):
+    return tf.clip_by_norm(x, 1.0)
+
+
+@tff.tf_computation(VECTOR, VECTOR)
+def noisy(kept, total):
+    noise = tf.random.normal([3], stddev=2.0)
+    return noise, total + noise - kept
+
+
+@tff.federated_computation
+def initialize():
+    return tff.federated_eval(first, tff.SERVER)
+
+
+@tff.federated_computation(tff.types.at_server(VECTOR), tff.types.at_clients(VECTOR))
+def following(kept, data):
+    total = tff.federated_sum(tff.federated_map(clipped, data))
+    new = tff.federated_map(noisy, (kept, total))
+    return new[0], new[1]
+
+
+rounds = tff.templates.IterativeProcess(initialize, following)
+"""
+
+TOGETHER = """\
+  all rounds together: Gaussian, noise multiplier 1.154701
+
+  mechanism 1: correlated normal noise
+    of: total
+    combined: sum over clients
+    scale: other noise in each round
+    drawn: from round to round, beginning with the first state
+    added: Sub in kept.py:32
+
+  bound of each client: the L2 norm is at most 1
+    of: total
+    by: RealDiv in kept.py:31
+
+  releases
+    output output: mechanism 1
+  rests on
+"""
+
+
+def test_noise_that_is_correlated_between_rounds(run: Run) -> None:
+    """The noise of three rounds is three draws of each prefix, of which a client changes all."""
+    pathlib.Path("kept.py").write_text(KEPT)
+    ask = ("audit", "kept.py:rounds", "--privacy", "--rounds", "3")
+    ran = run(*ask, "--participations", "1")
+    assert TOGETHER in ran.stdout
+    assert "    each client takes part in at most 1 round\n" in ran.stdout
+    ran = run(*ask, "--format", "json")
+    assert json.loads(ran.stdout)["privacy"]["all_rounds"] == [
+        f"Gaussian, noise multiplier {2 / 14**0.5:.7g}"
+    ]
+    ran = run(*ask, "--sampling-rate", "0.1")
+    assert "no accountant has a bound for noise correlated between rounds" in ran.stdout
+
+
+def test_participations_bound_the_rounds_that_are_counted(run: Run) -> None:
+    ask = (*ASK, "--not-released", "output.largest", "--rounds")
+    once = run(*ask, "1").stdout
+    most = run(*ask, "9", "--participations", "1").stdout
+    (line,) = [text for text in once.splitlines() if text.startswith("privacy: ")]
+    assert line.replace("1 round,", "9 rounds,") in most

@@ -21,6 +21,7 @@ NAMES = (
     "least_clients",
     "not_released",
     "secret_seeds",
+    "participations",
 )
 """The parameters that only matter with the option that asks."""
 
@@ -93,6 +94,12 @@ def privacy_options() -> Callable[[Any], Any]:
             is_flag=True,
             help="With --privacy: seeds that follow from a clock are secret, and all different.",
         ),
+        click.option(
+            "--participations",
+            metavar="N",
+            type=click.IntRange(1),
+            help="With --privacy: each client takes part in at most this number of the rounds.",
+        ),
     )
 
 
@@ -107,6 +114,7 @@ def privacy_question(
     least_clients: int,
     not_released: tuple[str, ...],
     secret_seeds: bool,
+    participations: int | None,
 ) -> PrivacyQuestion | None:
     """Return what the options ask, or None without `--privacy`.
 
@@ -127,6 +135,10 @@ def privacy_question(
         if clients_per_round > clients:
             raise click.UsageError("'--clients-per-round' is larger than '--clients'")
         cohorts = Cohorts(CohortKind.FIXED, size=clients_per_round, population=clients)
+    if participations is not None and cohorts.kind is not CohortKind.ALL:
+        raise click.UsageError(
+            "'--participations' has no effect on rounds whose clients are chosen by chance"
+        )
     return PrivacyQuestion(
         rounds,
         delta,
@@ -135,6 +147,7 @@ def privacy_question(
         least_clients,
         withheld=not_released,
         has_secret_seeds=secret_seeds,
+        participations=participations,
     )
 
 

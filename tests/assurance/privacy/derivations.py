@@ -25,6 +25,8 @@ def derivation(
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE,
     least_clients: int = 1,
     has_secret_seeds: bool = False,
+    rounds: int | None = None,
+    participations: int | None = None,
 ) -> Derivation:
     """Return the derivation of a process."""
     program = round_of(process)
@@ -38,6 +40,8 @@ def derivation(
         neighbours,
         least_clients=least_clients,
         has_secret_seeds=has_secret_seeds,
+        rounds=rounds,
+        participations=participations,
     )
 
 

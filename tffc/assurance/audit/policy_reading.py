@@ -257,6 +257,7 @@ class _Reader:
             fields.get("at-most"),
             fields.get("not-released", ()),
             fields.get("secret-seeds", usual.has_secret_seeds),
+            fields.get("participations"),
         )
 
     def _cohorts(self, fields: Mapping[str, Any], path: KeyPath) -> Cohorts:
@@ -411,6 +412,7 @@ EPSILON: dict[str, _Field] = {
     "least-clients": _field("a number of clients from 1 on", _is_count),
     "not-released": TEXTS,
     "secret-seeds": BOOLEAN,
+    "participations": _field("a number of rounds from 1 on", _is_count),
 }
 
 EXCEPTION: dict[str, _Field] = {

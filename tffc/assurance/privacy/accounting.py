@@ -159,14 +159,30 @@ def spending(
     delta: float,
     cohorts: Cohorts,
     neighbours: Neighbours,
+    once: Sequence[Part] = (),
+    participations: int | None = None,
 ) -> Spending:
-    """Return the ε of a number of rounds, each with these mechanisms.
+    """Return the ε of a number of rounds, each with these mechanisms, and all of them with those
+    that are there `once`, for clients that take part in at most some of them.
 
     Raises:
       MissingExtraError: `dp-accounting` is not installed.
       NoBoundError: no accountant has a bound for the combination.
     """
-    return spending_of_all([Stretch(rounds, tuple(parts), cohorts)], delta, neighbours)
+    each = Stretch(rounds, tuple(parts), cohorts)
+    if participations is not None and cohorts.kind is CohortKind.ALL:
+        # The other rounds are the same for neighbours.
+        each = dataclasses.replace(each, rounds=min(rounds, participations))
+    if not once:
+        return dataclasses.replace(spending_of_all([each], delta, neighbours), rounds=rounds)
+    if cohorts.kind is not CohortKind.ALL:
+        raise NoBoundError(
+            "E540",
+            f"no accountant has a bound for noise correlated between rounds under {cohorts}",
+            help="ask without sampling, which amplifies nothing and holds for any clients",
+        )
+    whole = spending_of_all([each, Stretch(1, tuple(once))], delta, neighbours)
+    return dataclasses.replace(whole, rounds=rounds)
 
 
 def least_spending(stretches: Sequence[Stretch], delta: float, neighbours: Neighbours) -> Spending:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, choices, lines, noises, norms, residues
+from tffc.assurance.privacy import bounds, choices, lines, noises, norms, pending, residues
 from tffc.assurance.privacy.bounds import ANY, ONE, ZERO, Bounds, Monomial, Unknown, exactly
 from tffc.assurance.privacy.quantities import (
     Exposure,
@@ -40,6 +40,7 @@ class Algebra(Reductions):
         """Return a tensor of the same elements at perhaps other places."""
         if shape == value.shape and shape is not None:
             return value
+        value = pending.settled(self, value)
         noise = value.noise
         if value.size is None or shape is None or math.prod(shape) != value.size:
             noise = None
@@ -57,6 +58,7 @@ class Algebra(Reductions):
 
     def transposed(self, value: Quantity, order: tuple[int, ...] | None) -> Quantity:
         """Return a tensor with its axes in another order, or in one that is not known."""
+        value = pending.settled(self, value)
         if value.shape is None or order is None or len(order) != len(value.shape):
             return self.same(value)
         moved = self.same(value, tuple(value.shape[axis] for axis in order))
@@ -106,6 +108,7 @@ class Algebra(Reductions):
 
     def part_of(self, value: Quantity, *key: Any, shape: Shape | None) -> Quantity:
         """Return some elements of a tensor, each at most once."""
+        value = pending.settled(self, value)
         if value.sums or value.signal:
             if value.shape == shape:
                 return value
@@ -126,6 +129,10 @@ class Algebra(Reductions):
     # Arithmetic.
 
     def add(self, first: Quantity, second: Quantity) -> Quantity:
+        followed = pending.added(self, first, second)
+        if followed is not None:
+            return followed
+        first, second = pending.settled(self, first), pending.settled(self, second)
         modular = self._modular(first, second)
         if modular is not None:
             return modular
@@ -205,6 +212,11 @@ class Algebra(Reductions):
                 return folded
         if first.term == second.term:
             return self.square(first)
+        for value, factor in ((first, second), (second, first)):
+            followed = pending.scaled(self, value, factor)
+            if followed is not None:
+                return followed
+        first, second = pending.settled(self, first), pending.settled(self, second)
         for value, factor in ((first, second), (second, first)):
             if factor.bounds.exact == ONE and factor.is_scalar:
                 return value

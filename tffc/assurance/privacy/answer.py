@@ -73,6 +73,8 @@ def privacy_of(
         least_clients=question.least_clients,
         withheld=question.withheld,
         has_secret_seeds=question.has_secret_seeds,
+        rounds=question.rounds,
+        participations=question.participations,
     )
     if not derivation.is_shown:
         return Privacy(question, derivation, None)
@@ -83,6 +85,8 @@ def privacy_of(
             question.delta,
             question.cohorts,
             question.neighbours,
+            derivation.once,
+            question.participations,
         )
     except NoBoundError as error:
         return Privacy(question, derivation, None, error.message)
@@ -112,6 +116,8 @@ def privacy_lines(privacy: Privacy) -> Iterator[str]:
         yield f"  accountant: {privacy.spending.accountant}"
     for part in derivation.parts:
         yield f"  each round: {part}"
+    for part in derivation.once:
+        yield f"  all rounds together: {part}"
     for step in privacy.steps:
         yield ""
         yield f"  not shown: {step.step}"
@@ -160,6 +166,7 @@ def privacy_document(privacy: Privacy) -> dict[str, Any]:
         "accountant": None if spent is None else spent.accountant,
         "data": list(derivation.data),
         "round": [str(part) for part in derivation.parts],
+        "all_rounds": [str(part) for part in derivation.once],
         "releases": [
             {
                 "name": each.name,

@@ -30,7 +30,7 @@ def _time(use: NodeUse) -> Outputs:
     number = len(algebra.draws)
     algebra.draws.append(algebra.place)
     noise = Noise(noises.CLOCK, bounds.constant(1.0), frozenset((number,)), algebra.place)
-    provenance = Provenance(draws=frozenset((algebra.source(CLOCK),)))
+    provenance = Provenance(draws=algebra.followed_draws | {algebra.source(CLOCK)})
     return [Quantity(algebra.fresh(), provenance, shape=(), noise=noise)]
 
 

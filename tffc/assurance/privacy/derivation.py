@@ -21,15 +21,19 @@ from tffc.assurance.privacy.accounting import (
 )
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
+from tffc.assurance.privacy.correlation import groups, is_followed
 from tffc.assurance.privacy.quantities import Mechanism, Quantity
 from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities, StateFacts
 from tffc.assurance.privacy.sensitivity import ContributionBound, NotShown, Sensitivity, sensitivity
 from tffc.assurance.privacy.state import first_state, known_state
+from tffc.assurance.privacy.unrolled import follow
+from tffc.assurance.privacy.values import StepsError
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
 from tffc.support.errors import LanguageValueError, Span
 from tffc.support.near import did_you_mean
+from tffc.support.printable import counted
 
 REACHING = frozenset({"network", "python", "unknown", "files"})
 """The kinds of effects by which a client's data may reach somebody without a channel."""
@@ -93,6 +97,7 @@ class Derivation:
     `parts` are the mechanisms of one round, joined by kind, as the accountant takes them.
     `assumptions` are what the derivation rests on and does not show.  If it `counts_clients`, it
     holds for rounds of at least the number of clients that was asked about, and else of any.
+    `once` are the mechanisms of all rounds together, whose noise `is_followed` from round to round.
     """
 
     neighbours: Neighbours
@@ -106,6 +111,8 @@ class Derivation:
     assumptions: tuple[str, ...]
     counts_clients: bool = False
     knows_first_state: bool = False
+    once: tuple[Gaussian, ...] = ()
+    is_followed: bool = False
 
     @property
     def is_shown(self) -> bool:
@@ -122,12 +129,16 @@ def derive(
     least_clients: int = 1,
     withheld: Sequence[str] = (),
     has_secret_seeds: bool = False,
+    rounds: int | None = None,
+    participations: int | None = None,
 ) -> Derivation:
     """Return the derivation for a staged round with its audit.
 
     `least_clients` is a number of clients that every round has at least.  Outputs at or below the
     paths `withheld` are seen by nobody but who runs the rounds.  If it `has_secret_seeds`, those
     that are read from a clock, or begin as one in the state, count as secret and different.
+    If a number of `rounds` is given, noise may be correlated between them, and each client takes
+    part in at most that number of `participations`.
 
     Raises:
       LanguageValueError: one of the paths is that of no output.
@@ -141,16 +152,32 @@ def derive(
     quantities.algebra.assumptions.update(algebra.assumptions)
     for path in withheld:
         _check_output(path, quantities.output)
-    deriving = _Deriving(
-        quantities,
-        facts,
-        audit,
-        neighbours,
-        least_clients,
-        bool(first.values or first.seeds),
-        tuple(withheld),
-    )
-    return deriving.derivation()
+    known = bool(first.values or first.seeds)
+
+    def deriving(quantities: RoundQuantities, facts: StateFacts) -> Derivation:
+        return _Deriving(
+            quantities,
+            facts,
+            audit,
+            neighbours,
+            least_clients,
+            known,
+            tuple(withheld),
+            participations,
+        ).derivation()
+
+    result = deriving(quantities, facts)
+    if result.is_shown or rounds is None or initialize is None:
+        return result
+    try:
+        noise = follow(program, initialize, rounds, has_secret_seeds=has_secret_seeds)
+    except StepsError:
+        return result
+    if noise is None:
+        return result
+    facts, quantities = known_state(program, first, has_secret_seeds=has_secret_seeds, noise=noise)
+    followed = deriving(quantities, facts)
+    return followed if followed.is_followed else result
 
 
 def _check_output(path: str, outputs: Iterable[str]) -> None:
@@ -182,6 +209,7 @@ class _Deriving:
         least_clients: int,
         knows_first_state: bool,
         withheld: tuple[str, ...],
+        participations: int | None = None,
     ) -> None:
         self._quantities = quantities
         self._facts = facts
@@ -192,6 +220,7 @@ class _Deriving:
         self._least_clients = least_clients
         self._knows_first_state = knows_first_state
         self._withheld = withheld
+        self._participations = participations
         self._missing: list[Missing] = []
         self._bounds: list[ContributionBound] = []
         self._counts_clients = False
@@ -206,14 +235,16 @@ class _Deriving:
             draws |= self._algebra.single_draws(value.provenance.draws)
             self._note_exposures(name, value)
         for path, value in self._quantities.state.items():
-            element = _disclosure(path, "kept", value)
+            element = _disclosure(path, "kept", value, self._facts.hidden)
             if element.mechanisms or element.is_of_earlier or element.is_exposed:
                 disclosures.append(element)
             used.update(dict.fromkeys(value.provenance.mechanisms))
         mechanisms = {number: self._algebra.mechanisms[number] for number in sorted(used)}
         self._note_reuse(mechanisms, draws)
         self._note_effects()
-        parts = list(self._parts(list(mechanisms.values())))
+        followed = [each for each in mechanisms.values() if is_followed(each)]
+        once = list(self._once(followed))
+        parts = list(self._parts([m for m in mechanisms.values() if m not in followed]))
         return Derivation(
             self._neighbours,
             self._audit.data,
@@ -223,9 +254,11 @@ class _Deriving:
             tuple(self._bounds),
             tuple(parts),
             tuple(dict.fromkeys(self._missing)),
-            tuple(self._assumptions(mechanisms.values())),
+            tuple(self._assumptions(list(mechanisms.values()))),
             self._counts_clients,
             self._knows_first_state,
+            tuple(once),
+            bool(followed),
         )
 
     def _released(self) -> Iterator[tuple[str, str, Quantity]]:
@@ -252,7 +285,7 @@ class _Deriving:
         owner: dict[int, Mechanism] = {}
         for mechanism in mechanisms.values():
             for draw in self._algebra.single_draws(mechanism.noise.draws):
-                if draw in owner:
+                if draw in owner and not is_followed(mechanism):
                     self._add_missing(
                         mechanism, "noise drawn once", "the same noise is added to another sum too"
                     )
@@ -304,6 +337,17 @@ class _Deriving:
 
     # Mechanisms.
 
+    def _once(self, mechanisms: Sequence[Mechanism]) -> Iterator[Gaussian]:
+        """Yield what all rounds release together, with noise that is followed between them."""
+        try:
+            for alike in groups(mechanisms, self._participations):
+                part = self._gaussian(alike)
+                if part is not None:
+                    yield part
+        except NotShown as missing:
+            span = self._quantities.spans.get(missing.channel)
+            self._missing.append(Missing(missing.channel, missing.step, missing.reason, span))
+
     def _parts(self, mechanisms: Sequence[Mechanism]) -> Iterator[Part]:
         makers: dict[str, Callable[[Sequence[Mechanism]], Part | None]] = {
             noises.NORMAL: self._gaussian,
@@ -312,6 +356,10 @@ class _Deriving:
             noises.DISCRETE: self._discrete,
         }
         for mechanism in mechanisms:
+            is_of_clients = all(contribution.noise for contribution, _ in mechanism.sums)
+            if self._facts.noise is not None and not is_of_clients:
+                reason = "other noise is followed from round to round, and this noise is not"
+                self._add_missing(mechanism, "noise", reason)
             if mechanism.noise.distribution not in makers:
                 reason = f"there is no bound for {mechanism.noise.distribution} noise"
                 self._add_missing(mechanism, "noise", reason)
@@ -396,6 +444,8 @@ class _Deriving:
         exact = mechanism.noise.scale.exact
         texts = [monomial_text(bound) for bound in mechanism.noise.scale.least_magnitude]
         scale = monomial_text(exact) if exact else f"at least {texts[0]}" if texts else "not known"
+        if is_followed(mechanism):
+            scale = "other noise in each round"
         at_clients = any(contribution.noise for contribution, _ in mechanism.sums)
         return NoisySum(
             tuple(dict.fromkeys(contribution.leaf for contribution, _ in mechanism.sums)),
@@ -416,6 +466,10 @@ class _Deriving:
         )
         yield "random numbers are independent and cannot be predicted"
         yield from self._algebra.assumptions
+        if any(is_followed(each) for each in mechanisms) and self._facts.noise is not None:
+            yield from self._facts.noise.assumptions
+        if self._participations is not None:
+            yield f"each client takes part in at most {counted(self._participations, 'round')}"
         if self._withheld:
             yield f"nobody else sees {', '.join(self._withheld)}"
         if self._audit.may_be_buffered:
@@ -453,10 +507,13 @@ def _depends_on_clients(monomial: Monomial) -> bool:
     return any(unknown == CLIENTS for unknown, _ in monomial.powers)
 
 
-def _disclosure(name: str, kind: str, value: Quantity) -> Disclosure:
+def _disclosure(
+    name: str, kind: str, value: Quantity, hidden: frozenset[str] = frozenset()
+) -> Disclosure:
     origin = value.provenance
     numbers = tuple(sorted(origin.mechanisms))
-    return Disclosure(name, kind, numbers, origin.is_of_earlier, bool(origin.exposures))
+    is_exposed = any(exposure.source not in hidden for exposure in origin.exposures)
+    return Disclosure(name, kind, numbers, origin.is_of_earlier, is_exposed)
 
 
 def monomial_text(monomial: Monomial) -> str:

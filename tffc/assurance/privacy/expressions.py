@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.assurance.audit.evaluation import AbstractEvaluator
 from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.modules import results_of_module
 from tffc.assurance.privacy.quantities import Quantity
-from tffc.assurance.privacy.sections import results_of_graph, shape_of, shaped
+from tffc.assurance.privacy.sections import (
+    NO_NOISE,
+    Place,
+    results_of_graph,
+    shape_of,
+    shaped,
+)
+from tffc.assurance.privacy.streams import Stream
 from tffc.language.nodes import Compiled, Intrinsic, Literal, Node
 from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import FunctionType, TensorType, Type
@@ -38,8 +45,15 @@ class QuantityEvaluator(AbstractEvaluator):
             shaped(value, leaf, self.algebra) if isinstance(leaf, TensorType) else value
             for value, leaf in zip(arguments, types, strict=True)
         ]
-        results = results_of_graph if section.kind == "tensorflow" else results_of_module
-        return from_leaves(section.type.result, results(section, typed, self.algebra))
+        if section.kind == "tensorflow":
+            results = results_of_graph(section, typed, self.algebra, self.noise_of_section())
+        else:
+            results = results_of_module(section, typed, self.algebra)
+        return from_leaves(section.type.result, results)
+
+    def noise_of_section(self) -> Mapping[Place, Stream]:
+        """Return the noise that is followed from round to round in the section that is next."""
+        return NO_NOISE
 
     def operate(self, operator: Intrinsic, argument: Any) -> Any:
         assert isinstance(operator.type, FunctionType)

@@ -24,6 +24,9 @@ UNIFORM = "uniform"
 EXPONENTIAL = "exponential"
 POISSON = "Poisson"
 SIGN = "sign"
+STREAM = "correlated normal"
+"""Normal noise that is followed from round to round."""
+
 CLOCK = "clock"
 """The time of a clock, times a number: from it follow seeds that a user vouches for."""
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from tffc.assurance.privacy.bounds import ANY, Bounds, Monomial
 from tffc.assurance.privacy.seeds import Seed
-
-Shape = tuple[int, ...]
+from tffc.assurance.privacy.streams import Shape, Stream
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,6 +78,8 @@ class Noise:
     scale: Bounds
     draws: frozenset[int]
     place: str
+    stream: Stream | None = dataclasses.field(default=None, compare=False)
+    """The noise of all rounds, if that is followed by value; `scale` says nothing then."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +149,7 @@ class Quantity:
     - `half`: beside its sums, it has this noise, which hides nothing without other noise.
     - `noise`: it is nothing but noise.
     - `signal`: it is a client's value and noise.
+    - `stream`: beside its sums, it has this noise; it is a multiple of that of the term `core`.
     - `seed`: its elements are a seed that nobody can guess.
     - `residue`: it is equal to an integer tensor modulo a number.
     - `quotient`: it is this multiple of a quotient.
@@ -176,6 +178,8 @@ class Quantity:
     half: Noise | None = None
     noise: Noise | None = None
     signal: tuple[Quantity, Noise] | None = None
+    stream: Stream | None = None
+    core: int = 0
     seed: Seed | None = None
     residue: tuple[Quantity, Monomial] | None = None
     quotient: Quotient | None = None

@@ -57,6 +57,7 @@ class PrivacyQuestion:
     `at_most` is the ε that a policy allows, and `least_clients` a number of clients that every
     round has at least.  Outputs at or below the paths `withheld` are seen by nobody else.  If it
     `has_secret_seeds`, whoever asks vouches for seeds that follow from a clock.
+    Each client takes part in at most `participations` of the rounds, or in any.
     """
 
     rounds: int = 1
@@ -67,6 +68,7 @@ class PrivacyQuestion:
     at_most: float | None = None
     withheld: tuple[str, ...] = ()
     has_secret_seeds: bool = False
+    participations: int | None = None
 
     def text(self) -> str:
         """Return what is asked as text."""
@@ -77,6 +79,8 @@ class PrivacyQuestion:
         )
         if self.least_clients > 1:
             text += f", with at least {self.least_clients:,} clients in each round"
+        if self.participations is not None:
+            text += f", each client in at most {self.participations:,} of them"
         if self.withheld:
             text += f", of all outputs but {', '.join(self.withheld)}"
         if self.has_secret_seeds:

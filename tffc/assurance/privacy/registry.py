@@ -37,6 +37,10 @@ class Registry:
         """The draws from the seeds of each source, by what tells these seeds apart."""
         self.assertions: dict[int, bool] = {}
         """Whether all that sections assert is certain, by the sections' ids."""
+        self.follows_noise = False
+        """Whether noise is followed from round to round: then any draw may be among it."""
+        self.followed: int | None = None
+        """The draw that stands for all noise that is followed from round to round."""
         self._sections: list[tuple[int, int | None]] = []
 
     # Draws of whole sections.
@@ -78,6 +82,18 @@ class Registry:
     def have_common_draws(self, first: Iterable[int], second: Iterable[int]) -> bool:
         """Tell whether some draws are among others, or follow from them."""
         return bool(self.single_draws(first) & self.single_draws(second))
+
+    def noise_number(self) -> int:
+        """Return the draw that stands for all noise that is followed from round to round."""
+        if self.followed is None:
+            self.followed = len(self.draws)
+            self.draws.append("from round to round, beginning with the first state")
+        return self.followed
+
+    @property
+    def followed_draws(self) -> frozenset[int]:
+        """The draws that any draw tells about: none, unless noise is followed."""
+        return frozenset((self.noise_number(),) if self.follows_noise else ())
 
     # Draws from seeds that nobody can guess.
 

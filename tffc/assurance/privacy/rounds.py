@@ -25,6 +25,7 @@ from tffc.assurance.privacy.bounds import (
     multiply,
 )
 from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
+from tffc.assurance.privacy.pending import settled
 from tffc.assurance.privacy.quantities import (
     Contribution,
     Exposure,
@@ -32,8 +33,10 @@ from tffc.assurance.privacy.quantities import (
     Quantity,
     union,
 )
-from tffc.assurance.privacy.sections import shape_of
+from tffc.assurance.privacy.sections import NO_NOISE, Place, shape_of
 from tffc.assurance.privacy.state_seeds import seed_of_state
+from tffc.assurance.privacy.streams import Stream
+from tffc.assurance.privacy.unrolled import Application, FollowedNoise
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.language.calls import operands, uri_of
 from tffc.language.nodes import Compiled, Node
@@ -72,7 +75,9 @@ class StateFacts:
     `values` never change, `nonnegative` ones are never below zero, `ratios` are those to other
     elements, `noisy` ones hold noisy sums, and `exposed` ones what no noise hides, each with the
     reason.  `seeds` are integers that nobody can guess, and to which each round adds others;
-    `repeated` ones began so, but may be the same in two rounds.
+    `repeated` ones began so, but may be the same in two rounds.  Of `noise` that is followed from
+    round to round, the `secret` elements may tell something.  In the exposed ones that are
+    `hidden` are only noise and its seeds.
     """
 
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
@@ -85,6 +90,9 @@ class StateFacts:
     seeds: frozenset[str] = frozenset()
     repeated: frozenset[str] = frozenset()
     has_secret_seeds: bool = False
+    noise: FollowedNoise | None = None
+    secret: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,8 +124,10 @@ class _RoundEvaluation(QuantityEvaluator):
     def __init__(self, program: StagedRound, facts: StateFacts) -> None:
         super().__init__(Algebra())
         self.algebra.has_secret_seeds = facts.has_secret_seeds
+        self.algebra.follows_noise = facts.noise is not None
         self._round = program
         self._facts = facts
+        self._application: Application = "", 0
         self._names = call_names(program, Contents(program))
 
     def quantities(self) -> RoundQuantities:
@@ -131,6 +141,7 @@ class _RoundEvaluation(QuantityEvaluator):
         broadcasts: list[tuple[str, Quantity]] = []
         for staged in self._round.calls.values():
             self.algebra.place = self._place(staged)
+            self._application = staged.name, 0
             value = self._staged(staged)
             self.values[staged.name] = value
             if staged.stage is Stage.BROADCAST:
@@ -138,6 +149,7 @@ class _RoundEvaluation(QuantityEvaluator):
                 paths = leaf_paths(local_type(staged.call.type), name)
                 broadcasts.extend(zip(paths, flat(value), strict=True))
         results = results_of(self._round)
+        self._application = "", 0
         return RoundQuantities(
             self.algebra,
             tuple(broadcasts),
@@ -164,7 +176,16 @@ class _RoundEvaluation(QuantityEvaluator):
             return {}
         node = results[label]
         paths = leaf_paths(local_type(node.type), label)
-        return dict(zip(paths, flat(self.value(node)), strict=True))
+        values = [settled(self.algebra, value) for value in flat(self.value(node))]
+        return dict(zip(paths, values, strict=True))
+
+    def noise_of_section(self) -> Mapping[Place, Stream]:
+        """Return the noise that is followed from round to round in the section that is next."""
+        application = self._application
+        self._application = application[0], application[1] + 1
+        if self._facts.noise is None:
+            return NO_NOISE
+        return self._facts.noise.streams.get(application, NO_NOISE)
 
     def _place(self, staged: StagedCall) -> str:
         span = staged.binding.span
@@ -182,7 +203,7 @@ class _RoundEvaluation(QuantityEvaluator):
         algebra, facts = self.algebra, self._facts
         if path in facts.values:
             return algebra.constant(facts.values[path])
-        if path in facts.seeds:
+        if path in facts.seeds and facts.noise is None:
             return seed_of_state(algebra, path)
         limits = ANY
         shape = shape_of(leaf)
@@ -195,7 +216,10 @@ class _RoundEvaluation(QuantityEvaluator):
         texts = {f"the seed in {path} may be the same in two rounds"}
         seeded = frozenset(texts if path in facts.repeated else ())
         is_of_earlier = path in facts.noisy
-        provenance = Provenance(exposures=exposures, seeded=seeded, is_of_earlier=is_of_earlier)
+        draws = frozenset((algebra.noise_number(),) if path in facts.secret else ())
+        provenance = Provenance(
+            exposures=exposures, draws=draws, seeded=seeded, is_of_earlier=is_of_earlier
+        )
         is_integer = isinstance(leaf, TensorType) and leaf.element_type.is_integer
         return Quantity(
             algebra.term("state", path), provenance, limits, shape, is_integer=is_integer
@@ -216,7 +240,10 @@ class _RoundEvaluation(QuantityEvaluator):
         if staged.stage is Stage.AGGREGATE:
             return self._aggregate(staged)
         if staged.stage is Stage.BROADCAST:
-            values = tuple(map(self.value, operands(staged.call)))
+            values = tuple(
+                rebuild(self.value(node), lambda leaf: settled(self.algebra, leaf))
+                for node in operands(staged.call)
+            )
             if len(values) == 1:
                 return values[0]
             return self.filled(staged.call.type, flat(values))

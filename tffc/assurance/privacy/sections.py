@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from tffc.assurance.privacy.constants import constant_of_node
 from tffc.assurance.privacy.operations import OPERATIONS
 from tffc.assurance.privacy.quantities import Provenance, Quantity, Shape, union
 from tffc.assurance.privacy.random_numbers import STATELESS
+from tffc.assurance.privacy.streams import Stream
 from tffc.assurance.privacy.table import NodeUse, sizes_of
 from tffc.graphs.body import ANY_PORT, Body, Edge
 from tffc.graphs.functions import Library, named_functions
@@ -37,6 +38,11 @@ MOST_STEPS = 1_000_000
 
 MOST_PASSES = 100
 """How often shapes in the loops of a section are dropped one by one."""
+
+Place = tuple[tuple[str, ...], Edge]
+"""An output of a node of a section, and the nodes that call the functions that it is in."""
+
+NO_NOISE: Mapping[Place, Stream] = {}
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 CONDITIONALS = frozenset({"If", "StatelessIf"})
@@ -62,15 +68,19 @@ WITHOUT_STATE = frozenset(
 
 
 def results_of_graph(
-    section: Compiled, arguments: Sequence[Quantity], algebra: Algebra
+    section: Compiled,
+    arguments: Sequence[Quantity],
+    algebra: Algebra,
+    noise: Mapping[Place, Stream] = NO_NOISE,
 ) -> list[Quantity]:
-    """Return what is known of the leaves of a section's result, given those of its parameter.
+    """Return what is known of the leaves of a section's result, given those of its parameter, and
+    the `noise` in it that is followed from round to round.
 
     Raises:
       GraphError: the section is malformed.
     """
     content = read_section(section)
-    walk = GraphWalk(algebra, Library(content.graph.library), arguments)
+    walk = GraphWalk(algebra, Library(content.graph.library), arguments, noise)
     body = content.body()
     results = walk.results(body)
     holds = algebra.assertions.get(id(section), True) and walk.holds(body)
@@ -107,8 +117,16 @@ def shape_of(leaf: Type) -> Shape | None:
 class GraphWalk:
     """The evaluation of one section; `arguments` are all that it is given."""
 
-    def __init__(self, algebra: Algebra, library: Library, arguments: Sequence[Quantity]) -> None:
+    def __init__(
+        self,
+        algebra: Algebra,
+        library: Library,
+        arguments: Sequence[Quantity],
+        noise: Mapping[Place, Stream] = NO_NOISE,
+    ) -> None:
         self.algebra = algebra
+        self._noise = noise
+        self._path: tuple[str, ...] = ()
         self._library = library
         self._arguments = arguments
         self._call = algebra.place
@@ -143,12 +161,20 @@ class GraphWalk:
         """Return the results of a graph or of a function for arguments."""
         values: dict[Edge, Quantity] = dict(zip(body.arguments, arguments, strict=False))
         anything = self._anything(arguments)
+        path = self._path
 
         def at(edge: Edge) -> Quantity:
             """Return the value of an edge; those that are not known may differ from each other."""
-            if edge in values:
-                return values[edge]
-            return dataclasses.replace(anything, term=self.algebra.fresh())
+            value = values.get(edge)
+            if value is None:
+                value = dataclasses.replace(anything, term=self.algebra.fresh())
+            stream = self._noise.get((path, edge))
+            if stream is None:
+                return value
+            tells = self.algebra.followed_draws & value.provenance.draws
+            if not (len(stream.draws) or tells):
+                return value
+            return self.algebra.noise_of(stream, self._draws, path, edge)
 
         if body.has_loops or self._steps > MOST_STEPS:
             return list(map(at, body.results))
@@ -159,7 +185,7 @@ class GraphWalk:
             inputs = list(map(at, body.inputs[name]))
             self.algebra.place = f"{node.op} in {self._call}" if self._call else node.op
             self._steps += 1
-            outputs = self._node(node, inputs, body, depth)
+            outputs = self._node(name, node, inputs, body, depth)
             values.update((Edge(name, port), value) for port, value in enumerate(outputs))
             if len(outputs) == 1:
                 values[Edge(name, ANY_PORT)] = outputs[0]
@@ -170,16 +196,21 @@ class GraphWalk:
         section."""
         value = self.algebra.unknown(inputs)
         everything = union(
-            value.provenance, self._state, Provenance(draws=frozenset((self._draws,)))
+            value.provenance,
+            self._state,
+            Provenance(draws=self.algebra.followed_draws | {self._draws}),
         )
         return dataclasses.replace(value, provenance=everything)
 
     def _node(
-        self, node: NodeView, inputs: list[Quantity], body: Body, depth: int
+        self, name: str, node: NodeView, inputs: list[Quantity], body: Body, depth: int
     ) -> list[Quantity]:
         operation = op_table.find(node.op)
         if operation is None and node.op in self._library.functions:
-            return self._function(node.op, inputs, depth)
+            before, self._noise = self._noise, NO_NOISE
+            results = self._function(node.op, inputs, depth)
+            self._noise = before
+            return results
         if node.op == "Const":
             return [self.algebra.constant(constant_of_node(node))]
         if node.op == "Assert":
@@ -188,7 +219,7 @@ class GraphWalk:
             is_certain = content is not None and bool(np.all(content))
             self._asserted[key] = self._asserted.get(key, True) and is_certain
         count = operation.output_count(node.attr) if operation is not None else None
-        followed = self._followed(node, inputs, body, depth)
+        followed = self._followed(name, node, inputs, body, depth)
         if followed is not None:
             return followed
         effect = effect_of(node, body.nodes)
@@ -213,13 +244,19 @@ class GraphWalk:
         ]
 
     def _followed(
-        self, node: NodeView, inputs: list[Quantity], body: Body, depth: int
+        self, name: str, node: NodeView, inputs: list[Quantity], body: Body, depth: int
     ) -> list[Quantity] | None:
         """Return the outputs of a node that is described, or None."""
         if node.op in CALLS:
-            return self._function(_function(node, "f"), inputs, depth)
+            before, self._path = self._path, (*self._path, name)
+            results = self._function(function_named(node, "f"), inputs, depth)
+            self._path = before
+            return results
         if node.op in CONDITIONALS:
-            return self._conditional(node, inputs, depth)
+            before, self._noise = self._noise, NO_NOISE
+            results = self._conditional(node, inputs, depth)
+            self._noise = before
+            return results
         if node.op in LOOPS:
             return self._loop(node, inputs, depth)
         if node.op not in OPERATIONS:
@@ -279,7 +316,7 @@ class GraphWalk:
     def _conditional(self, node: NodeView, inputs: list[Quantity], depth: int) -> list[Quantity]:
         condition, *rest = inputs
         then, otherwise = (
-            self._function(_function(node, name), rest, depth)
+            self._function(function_named(node, name), rest, depth)
             for name in ("then_branch", "else_branch")
         )
         if len(then) != len(otherwise):
@@ -295,7 +332,7 @@ class GraphWalk:
         Everything that is changed may be any function of all that the loop is given, and of all
         that it draws.  But the condition of the loop does not hold for it.
         """
-        condition, repeated = _function(node, "cond"), _function(node, "body")
+        condition, repeated = function_named(node, "cond"), function_named(node, "body")
         body = self._library.body(repeated)
         same = {
             position
@@ -425,7 +462,7 @@ def _draws(node: NodeView) -> bool:
     return is_seeded_by_attributes(node.op)
 
 
-def _function(node: NodeView, attribute: str) -> str:
+def function_named(node: NodeView, attribute: str) -> str:
     """Return the function that an attribute of a node names, or an empty text."""
     if attribute not in node.attr:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tffc.assurance.privacy.quantities import Quantity
 from tffc.assurance.privacy.rounds import RoundQuantities, StateFacts, evaluate
 from tffc.assurance.privacy.sections import results_of_graph
 from tffc.assurance.privacy.state_seeds import first_seeds, goes_on
+from tffc.assurance.privacy.unrolled import FollowedNoise
 from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
@@ -36,12 +37,13 @@ MOST_PARTNERS = 8
 class Beginning:
     """What is known of the first state: `values` without running anything, by path.
 
-    The elements `seeds` are read from a clock or drawn, and `telling` ones may tell about them,
-    each with the path of the seed.
+    The `drawn` elements may depend on draws of noise or on a clock.  The elements `seeds` are read
+    from a clock or drawn, and `telling` ones may tell about them, each with the path of the seed.
     """
 
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     seeds: frozenset[str] = frozenset()
+    drawn: frozenset[str] = frozenset()
     telling: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 
@@ -66,15 +68,22 @@ def first_state(initialize: Node | None, program: StagedRound, algebra: Algebra)
         if len(paths) == len(values):
             pairs = zip(paths, values, strict=True)
             known.update((path, v.content) for path, v in pairs if v.content is not None)
-    if not algebra.has_secret_seeds or len(paths) != len(by_parts):
-        return Beginning(known)
-    types = leaves(local_type(parameter[0]))
-    seeds = first_seeds(dict(zip(paths, by_parts, strict=True)), types, algebra)
-    return Beginning(known, *seeds)
+    if len(paths) != len(by_parts):
+        return Beginning(known, drawn=frozenset(paths))
+    first = dict(zip(paths, by_parts, strict=True))
+    drawn = frozenset(path for path, value in first.items() if value.provenance.draws)
+    if not algebra.has_secret_seeds:
+        return Beginning(known, drawn=drawn)
+    seeds, telling = first_seeds(first, leaves(local_type(parameter[0])), algebra)
+    return Beginning(known, seeds, drawn, telling)
 
 
 def known_state(
-    program: StagedRound, first: Beginning, *, has_secret_seeds: bool = False
+    program: StagedRound,
+    first: Beginning,
+    *,
+    has_secret_seeds: bool = False,
+    noise: FollowedNoise | None = None,
 ) -> tuple[StateFacts, RoundQuantities]:
     """Return facts about the state that hold before each round, and the quantities of a round that
     begins with them.
@@ -82,7 +91,7 @@ def known_state(
     Facts are supposed as far as the `first` state has them, and those that a round does not keep
     are dropped, until all that are left are kept.
     """
-    search = _Search(program, first, has_secret_seeds=has_secret_seeds)
+    search = _Search(program, first, has_secret_seeds=has_secret_seeds, noise=noise)
     while True:
         facts = search.facts()
         quantities = evaluate(program, facts)
@@ -91,7 +100,14 @@ def known_state(
 
 
 class _Search:
-    def __init__(self, program: StagedRound, state: Beginning, *, has_secret_seeds: bool) -> None:
+    def __init__(
+        self,
+        program: StagedRound,
+        state: Beginning,
+        *,
+        has_secret_seeds: bool,
+        noise: FollowedNoise | None,
+    ) -> None:
         first = state.values
         parameter = program.type.parameter
         assert isinstance(parameter, StructType)
@@ -105,9 +121,12 @@ class _Search:
         self._rounded: dict[tuple[str, str], float] = {}
         """Ratios after a round that differ from the first ones by the rounding of constants."""
         self._noisy: set[str] = set()
+        self._noise = noise
+        self._secret = set(state.drawn | noise.secret) if noise is not None else set[str]()
         self._has_secret_seeds = has_secret_seeds
         self._seeds = set(state.seeds)
         self._repeated: set[str] = set()
+        self._hidden = set(state.telling)
         self._exposed = {
             path: f"it may tell about the seed in {seed}" for path, seed in state.telling.items()
         }
@@ -119,10 +138,13 @@ class _Search:
             frozenset(changing),
             self._ratios(),
             frozenset(self._noisy),
-            dict(self._exposed),
+            {**dict.fromkeys(self._secret, "it may tell about the noise"), **self._exposed},
             frozenset(self._seeds),
             frozenset(self._repeated),
             self._has_secret_seeds,
+            self._noise,
+            frozenset(self._secret),
+            self._of_noise(),
         )
 
     def _ratios(self) -> dict[str, tuple[str, float]]:
@@ -167,21 +189,40 @@ class _Search:
                 self._rounded[path, other] = later
             else:
                 self._tried[path] = self._tried.get(path, 0) + 1
-        for path in sorted(self._seeds):
-            if path not in after or not goes_on(after[path], path, quantities.algebra):
-                self._seeds.discard(path)
-                self._repeated.add(path)
-                dropped = True
+        dropped |= self._drop_secrets(after, quantities.algebra)
         for path, value in after.items():
             origin = value.provenance
             if path not in self._noisy and (origin.mechanisms or origin.is_of_earlier):
                 self._noisy.add(path)
                 dropped = True
-            if path not in self._exposed:
-                reason = _exposure(value, quantities)
-                if reason:
-                    self._exposed[path] = reason
-                    dropped = True
+            dropped |= self._expose(path, *_exposure(value, quantities, self._of_noise()))
+        return dropped
+
+    def _of_noise(self) -> frozenset[str]:
+        """Return the elements in which there are only noise and its seeds."""
+        return frozenset(self._hidden | (self._secret - self._exposed.keys()))
+
+    def _expose(self, path: str, reason: str, is_noise: bool) -> bool:
+        """Note why an element must not be released, and return whether that is new."""
+        if not reason or (path in self._exposed and (is_noise or path not in self._hidden)):
+            return False
+        self._exposed[path] = reason
+        self._hidden.discard(path)
+        self._hidden.update((path,) if is_noise else ())
+        return True
+
+    def _drop_secrets(self, after: Mapping[str, Quantity], algebra: Algebra) -> bool:
+        """Drop seeds that may be the same in two rounds, and add what tells about noise."""
+        dropped = False
+        for path, value in after.items():
+            if path not in self._secret and algebra.followed_draws & value.provenance.draws:
+                self._secret.add(path)
+                dropped = True
+        for path in sorted(self._seeds):
+            if path not in after or not goes_on(after[path], path, algebra):
+                self._seeds.discard(path)
+                self._repeated.add(path)
+                dropped = True
         return dropped
 
     def _path(self, path: str) -> str:
@@ -203,13 +244,18 @@ def _ratio(value: Quantity | None, other: Quantity | None) -> float | None:
     return one.coefficient / two.coefficient
 
 
-def _exposure(value: Quantity, quantities: RoundQuantities) -> str:
-    """Return why an element of the new state must not be released, or an empty text."""
-    for exposure in sorted(value.provenance.exposures, key=lambda e: (e.source, e.reason)):
-        return f"it holds {exposure.source}: {exposure.reason}"
+def _exposure(value: Quantity, quantities: RoundQuantities, hidden: Set[str]) -> tuple[str, bool]:
+    """Return why an element of the new state must not be released, or an empty text; and whether it
+    is for noise or a seed alone, as it is with elements that are `hidden`."""
+    exposures = sorted(
+        value.provenance.exposures, key=lambda e: (e.source in hidden, e.source, e.reason)
+    )
+    for exposure in exposures:
+        text = f"it holds {exposure.source}: {exposure.reason}"
+        return text, exposure.source in hidden
     algebra = quantities.algebra
     draws = algebra.single_draws(value.provenance.draws)
     for mechanism in algebra.mechanisms:
         if draws & algebra.single_draws(mechanism.noise.draws):
-            return f"it holds the noise of {mechanism.noise.place}"
-    return ""
+            return f"it holds the noise of {mechanism.noise.place}", True
+    return "", False

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, noises
+from tffc.assurance.privacy import bounds, noises, pending
 from tffc.assurance.privacy.bounds import ANY, Bounds
 from tffc.assurance.privacy.quantities import (
     Contribution,
@@ -23,6 +23,7 @@ from tffc.assurance.privacy.quantities import (
 )
 from tffc.assurance.privacy.registry import Registry
 from tffc.assurance.privacy.shapes import shape_text
+from tffc.assurance.privacy.streams import Stream
 
 SMALL = 4096
 """Constants of at most this many elements are followed by value."""
@@ -34,6 +35,10 @@ class Tensors(Registry):
     def __init__(self) -> None:
         super().__init__()
         self.mechanisms: list[Mechanism] = []
+        self.cores: dict[int, Quantity] = {}
+        """Sums with noise that is followed from round to round, by their terms."""
+        self.settlements: dict[int, Quantity] = {}
+        """The results of mechanisms that are such sums, by the terms of these."""
 
     def constant(self, value: Any) -> Quantity:
         """Return a constant; None stands for one that is not known."""
@@ -59,7 +64,15 @@ class Tensors(Registry):
         self.draws.append(self.place)
         scale = bounds.constant(1.0)
         noise = Noise(distribution, scale, frozenset((number,)), self.place)
-        return Quantity(self.fresh(), Provenance(draws=noise.draws), limits, shape, noise=noise)
+        draws = noise.draws | self.followed_draws
+        return Quantity(self.fresh(), Provenance(draws=draws), limits, shape, noise=noise)
+
+    def noise_of(self, stream: Stream, *key: Any) -> Quantity:
+        """Return noise that is followed from round to round."""
+        draws = frozenset((self.noise_number(),))
+        noise = Noise(noises.STREAM, ANY, draws, self.place, stream)
+        term = self.term("noise", *key)
+        return Quantity(term, Provenance(draws=draws), shape=stream.inner, noise=noise)
 
     def drawn_from(
         self,
@@ -82,7 +95,7 @@ class Tensors(Registry):
             self.assumptions[secret.assumption] = None
             draws = frozenset((self.draw_from(secret),))
             noise = Noise(distribution, bounds.constant(1.0), draws, self.place)
-            origin = dataclasses.replace(origin, draws=draws)
+            origin = dataclasses.replace(origin, draws=draws | self.followed_draws)
             return dataclasses.replace(value, provenance=origin, noise=noise)
         seed = seeds[0].noise
         if seed is None or seed.distribution not in noises.SEEDS:
@@ -113,6 +126,7 @@ class Tensors(Registry):
 
     def exposed(self, value: Quantity, verb: str) -> Quantity:
         """Return a tensor whose sums are followed no further, because of what `place` does."""
+        value = pending.settled(self, value)
         if not value.sums:
             return value
         sources = {channel for each, _ in value.sums for channel in each.channels}

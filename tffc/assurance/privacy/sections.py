@@ -93,7 +93,9 @@ def shaped(value: Quantity, leaf: TensorType | SequenceType, algebra: Algebra) -
     if value.shape is not None:
         # The type is what is checked when values are passed on.
         return algebra.unknown([value], shape=shape)
-    return dataclasses.replace(value, shape=shape, noise=None)
+    # Parts whose sizes nobody knows are not looked at one by one.
+    parts = () if any(part.size is None for part in value.parts) else value.parts
+    return dataclasses.replace(value, shape=shape, noise=None, parts=parts)
 
 
 def shape_of(leaf: Type) -> Shape | None:

@@ -327,6 +327,14 @@ class Algebra(Reductions):
     # Comparisons and choices.
 
     def greater(self, first: Quantity, second: Quantity) -> Quantity:
+        """Return whether the first is greater than the second."""
+        if first.is_integer and second.is_integer:
+            folded = self._folded(np.greater, first, second)
+            if folded is not None:
+                return folded
+        return self._comparison(first, second)
+
+    def _comparison(self, first: Quantity, second: Quantity) -> Quantity:
         """Return whether the first is greater than, or at least, the second."""
         result = self.unknown(
             [first, second],
@@ -342,7 +350,7 @@ class Algebra(Reductions):
         if first.is_integer and second.is_integer and first.shape == second.shape == ():
             if bounds.is_at_least(first.bounds, second.bounds):
                 return self.constant(np.bool_(True))
-        return self.greater(first, second)
+        return self._comparison(first, second)
 
     def negation(self, value: Quantity) -> Quantity:
         result = self.unknown([value], "not", shape=value.shape, limits=TRUTH, is_integer=True)
@@ -477,6 +485,7 @@ class Algebra(Reductions):
             parts=parts,
             line=line,
             quotient=residues.multiple(value, factor),
+            image=lines.scaled_image(value, factor),
         )
 
     def _product(self, value: Quantity, factor: Quantity, provenance: Provenance) -> Quantity:

@@ -25,7 +25,7 @@ from tffc.assurance.privacy.quantities import (
     union,
 )
 from tffc.assurance.privacy.reductions import Reductions
-from tffc.assurance.privacy.shapes import common_shape
+from tffc.assurance.privacy.shapes import common_shape, without_places
 from tffc.assurance.privacy.tensors import SMALL
 
 TRUTH = bounds.between(0.0, 1.0)
@@ -52,7 +52,7 @@ class Algebra(Reductions):
             value, term=term, elements=value.base, shape=shape, noise=noise, content=content
         )
         if value.size != 1:
-            rearranged = _without_places(rearranged)
+            rearranged = without_places(rearranged)
         return rearranged if keeps_sums else self.unknown([value], shape=shape)
 
     def transposed(self, value: Quantity, order: tuple[int, ...] | None) -> Quantity:
@@ -62,7 +62,7 @@ class Algebra(Reductions):
         moved = self.same(value, tuple(value.shape[axis] for axis in order))
         term = self.term("transposed", value.term, order)
         moved = dataclasses.replace(moved, term=term, elements=value.base, parts=(), content=None)
-        return _without_places(moved) if value.size != 1 else moved
+        return without_places(moved) if value.size != 1 else moved
 
     def truncated(self, value: Quantity, low: float, high: float) -> Quantity:
         """Return the elements rounded towards zero, as integers that a type holds from `low` to
@@ -576,11 +576,6 @@ class Algebra(Reductions):
             origin = union(sums.provenance, noise.provenance)
             return Quantity(self.fresh(), origin, shape=sums.shape, sums=sums.sums, half=whole)
         return self.released(sums.sums, whole, sums.shape or (), sums.provenance, noise)
-
-
-def _without_places(value: Quantity) -> Quantity:
-    """Return a tensor without what is known of its elements by their places."""
-    return dataclasses.replace(value, comparison=None, negates=None, branches=None, addends=None)
 
 
 def _own(value: Quantity) -> tuple[Quantity, ...]:

@@ -9,7 +9,7 @@ import pytest
 from tests.assurance.privacy.derivations import derivation
 from tests.assurance.privacy.planted_faults import Fault, planted
 from tests.assurance.privacy.planted_rounds import BASES, Base, Steps, process_of
-from tffc.assurance.privacy.accounting import Part, Skellam
+from tffc.assurance.privacy.accounting import DiscreteGaussian, Part, Skellam
 from tffc.assurance.privacy.derivation import Derivation
 
 PAIRS = tuple(dict.fromkeys(planted()))
@@ -17,7 +17,7 @@ PAIRS = tuple(dict.fromkeys(planted()))
 
 def multiplier(part: Part) -> float:
     """The scale of the noise over the sensitivity."""
-    return 1 / part.l2 if isinstance(part, Skellam) else part.multiplier
+    return 1 / part.l2 if isinstance(part, Skellam | DiscreteGaussian) else part.multiplier
 
 
 def derived(base: Base, steps: Steps) -> Derivation:

@@ -154,19 +154,29 @@ def test_faults(name: str) -> None:
     assert not derivation(round_by(lambda x: tf.ensure_shape(work(x), [4]), noisy)).is_shown
 
 
-def test_a_loop_that_shortens_a_vector_does_not_bound_its_number_of_elements() -> None:
-    """The shape that a loop begins with is not the one that it ends with."""
+def grown(most: int) -> Work:
+    """Return a function that repeats a vector until it has some number of elements."""
 
     def work(x: Any) -> Any:
-        grown = tf.while_loop(
-            lambda y: tf.size(y) < 99,
+        longer = tf.while_loop(
+            lambda y: tf.size(y) < most,
             lambda y: [tf.concat([y, x], 0)],
             [x],
             shape_invariants=[tf.TensorShape([None])],
         )[0]
-        return tf.reduce_sum(tf.clip_by_value(grown, -1.0, 1.0))
+        return tf.reduce_sum(tf.clip_by_value(longer, -1.0, 1.0))
 
-    assert not derivation(round_by(work, noisy)).is_shown
+    return work
+
+
+def test_the_shape_that_a_loop_begins_with_is_not_the_one_that_it_ends_with() -> None:
+    assert not derivation(round_by(grown(999), noisy)).is_shown
+
+
+def test_a_short_loop_is_looked_at_iteration_by_iteration() -> None:
+    (part,) = derivation(round_by(grown(99), noisy)).parts
+    assert isinstance(part, Gaussian)
+    assert math.isclose(part.multiplier, DEVIATION / 100, rel_tol=1e-6)
 
 
 def test_assertions_in_loops_are_not_certain() -> None:

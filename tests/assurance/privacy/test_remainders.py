@@ -113,6 +113,13 @@ def test_a_remainder_is_bounded() -> None:
     assert part.multiplier == pytest.approx(1e4 / (MOD / 2 * math.sqrt(SIZE)), rel=1e-6)
 
 
+def with_turned_quotient(total: Any, number: Any) -> Any:
+    """Each remainder is of a quotient of another element."""
+    square = tf.reshape(total, [2, 2])
+    quotient = tf.cast(tf.floor(square / MOD), tf.int32)
+    return square - tf.transpose(quotient) * MOD
+
+
 FAULTS: dict[str, tuple[Work, Finish]] = {
     "sum released": (lambda x: wrapped(noisy(x)), lambda t, n: t),
     "sum divided": (lambda x: wrapped(noisy(x)), lambda t, n: t // MOD),
@@ -135,6 +142,7 @@ FAULTS: dict[str, tuple[Work, Finish]] = {
         lambda x: wrapped(noisy(x)),
         lambda t, n: t - tf.cast(tf.floor(t / MOD), tf.int32) * (MOD + 1),
     ),
+    "quotients in other places": (lambda x: wrapped(noisy(x)), with_turned_quotient),
     "moved by the count": (lambda x: wrapped(noisy(x)), lambda t, n: wrapped(t + n)),
     "small quotient": (
         lambda x: tf.cast(
@@ -161,6 +169,18 @@ FAULTS: dict[str, tuple[Work, Finish]] = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults(name: str) -> None:
     assert not result_of(process(*FAULTS[name])).is_shown
+
+
+def test_remainders_in_other_places_are_other_numbers() -> None:
+    """Their difference is not zero."""
+
+    def work(x: Any) -> Any:
+        square = wrapped(tf.reshape(tf.cast(x, tf.int32), [2, 2]))
+        return tf.reshape(wrapped(tf.transpose(square)) - square, [SIZE])
+
+    rounds = process(work, lambda t, n: tf.cast(t, tf.float32) + tf.random.normal([SIZE], 0.0, 1e4))
+    (part,) = result_of(rounds).parts
+    assert part.multiplier <= 1e4 / ((MOD - 1) * math.sqrt(2))
 
 
 def test_a_client_that_leaves_takes_its_noise_along() -> None:

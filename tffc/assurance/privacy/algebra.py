@@ -25,7 +25,7 @@ from tffc.assurance.privacy.quantities import (
     union,
 )
 from tffc.assurance.privacy.reductions import Reductions
-from tffc.assurance.privacy.shapes import common_shape
+from tffc.assurance.privacy.shapes import common_shape, without_places
 from tffc.assurance.privacy.tensors import SMALL
 
 TRUTH = bounds.between(0.0, 1.0)
@@ -53,7 +53,7 @@ class Algebra(Reductions):
             value, term=term, elements=value.base, shape=shape, noise=noise, content=content
         )
         if value.size != 1:
-            rearranged = _without_places(rearranged)
+            rearranged = without_places(rearranged)
         return rearranged if keeps_sums else self.unknown([value], shape=shape)
 
     def transposed(self, value: Quantity, order: tuple[int, ...] | None) -> Quantity:
@@ -64,7 +64,7 @@ class Algebra(Reductions):
         moved = self.same(value, tuple(value.shape[axis] for axis in order))
         term = self.term("transposed", value.term, order)
         moved = dataclasses.replace(moved, term=term, elements=value.base, parts=(), content=None)
-        return _without_places(moved) if value.size != 1 else moved
+        return without_places(moved) if value.size != 1 else moved
 
     def truncated(self, value: Quantity, low: float, high: float) -> Quantity:
         """Return the elements rounded towards zero, as integers that a type holds from `low` to
@@ -340,6 +340,14 @@ class Algebra(Reductions):
     # Comparisons and choices.
 
     def greater(self, first: Quantity, second: Quantity) -> Quantity:
+        """Return whether the first is greater than the second."""
+        if first.is_integer and second.is_integer:
+            folded = self._folded(np.greater, first, second)
+            if folded is not None:
+                return folded
+        return self._comparison(first, second)
+
+    def _comparison(self, first: Quantity, second: Quantity) -> Quantity:
         """Return whether the first is greater than, or at least, the second."""
         result = self.unknown(
             [first, second],
@@ -355,7 +363,7 @@ class Algebra(Reductions):
         if first.is_integer and second.is_integer and first.shape == second.shape == ():
             if bounds.is_at_least(first.bounds, second.bounds):
                 return self.constant(np.bool_(True))
-        return self.greater(first, second)
+        return self._comparison(first, second)
 
     def negation(self, value: Quantity) -> Quantity:
         result = self.unknown([value], "not", shape=value.shape, limits=TRUTH, is_integer=True)
@@ -490,6 +498,7 @@ class Algebra(Reductions):
             parts=parts,
             line=line,
             quotient=residues.multiple(value, factor),
+            image=lines.scaled_image(value, factor),
         )
 
     def _product(self, value: Quantity, factor: Quantity, provenance: Provenance) -> Quantity:
@@ -585,11 +594,6 @@ class Algebra(Reductions):
             origin = union(sums.provenance, noise.provenance)
             return Quantity(self.fresh(), origin, shape=sums.shape, sums=sums.sums, half=whole)
         return self.released(sums.sums, whole, sums.shape or (), sums.provenance, noise)
-
-
-def _without_places(value: Quantity) -> Quantity:
-    """Return a tensor without what is known of its elements by their places."""
-    return dataclasses.replace(value, comparison=None, negates=None, branches=None, addends=None)
 
 
 def _own(value: Quantity) -> tuple[Quantity, ...]:

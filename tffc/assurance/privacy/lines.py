@@ -103,3 +103,11 @@ def is_inside(limits: Bounds, low: float, high: float) -> bool:
     """Tell whether a number is known to be in an interval."""
     least, most = limits.interval
     return low <= least and most <= high and not math.isnan(least + most)
+
+
+def scaled_image(value: Quantity, factor: Quantity) -> tuple[Quantity, float] | None:
+    """Return what the product of a tensor and a number is an image of."""
+    number = number_of(factor)
+    if value.image is None or number is None:
+        return None
+    return value.image[0], value.image[1] * abs(number)

@@ -140,6 +140,8 @@ class Quantity:
     - `parts`: it has the elements of these, each once.
     - `within`: its elements are, in magnitude, at most different elements of each of these.
     - `line`: its elements are, up to their order, on this line.
+    - `image`: its L2 norm is at most this number times that of a tensor; so is that of the
+      difference of two.
     - `length`: the sum of the magnitudes of its elements is at most this.
     - `section`: it is the elements from `start` to `stop` of a vector.
     - `power_of`: it has a power of the magnitude of each element of a tensor.
@@ -168,6 +170,7 @@ class Quantity:
     parts: tuple[Quantity, ...] = ()
     within: tuple[Quantity, ...] = ()
     line: Line | None = None
+    image: tuple[Quantity, float] | None = None
     length: Monomial | None = None
     section: tuple[Quantity, int, int] | None = None
     power_of: tuple[Quantity, int] | None = None

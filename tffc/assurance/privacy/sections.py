@@ -14,7 +14,7 @@ from tffc.assurance.privacy.algebra import Algebra
 from tffc.assurance.privacy.constants import constant_of_node
 from tffc.assurance.privacy.operations import OPERATIONS
 from tffc.assurance.privacy.quantities import Provenance, Quantity, Shape, union
-from tffc.assurance.privacy.random_numbers import STATELESS
+from tffc.assurance.privacy.random_numbers import RANDOM_NUMBERS, STATELESS
 from tffc.assurance.privacy.streams import Stream
 from tffc.assurance.privacy.table import NodeUse, sizes_of
 from tffc.graphs.body import ANY_PORT, Body, Edge
@@ -35,6 +35,15 @@ DEEPEST = 60
 
 MOST_STEPS = 1_000_000
 """The nodes of a section that are evaluated before functions are followed no further."""
+
+SHORTEST = 40
+"""The nodes of a loop that is looked at iteration by iteration."""
+
+MOST_ITERATIONS = 32
+"""The iterations of such a loop."""
+
+STEPPED = {"Const", *OPERATIONS} - set(RANDOM_NUMBERS.rules)
+"""Its operations."""
 
 MOST_PASSES = 100
 """How often shapes in the loops of a section are dropped one by one."""
@@ -103,7 +112,9 @@ def shaped(value: Quantity, leaf: TensorType | SequenceType, algebra: Algebra) -
     if value.shape is not None:
         # The type is what is checked when values are passed on.
         return algebra.unknown([value], shape=shape)
-    return dataclasses.replace(value, shape=shape, noise=None)
+    # Parts whose sizes nobody knows are not looked at one by one.
+    parts = () if any(part.size is None for part in value.parts) else value.parts
+    return dataclasses.replace(value, shape=shape, noise=None, parts=parts)
 
 
 def shape_of(leaf: Type) -> Shape | None:
@@ -334,6 +345,9 @@ class GraphWalk:
         """
         condition, repeated = function_named(node, "cond"), function_named(node, "body")
         body = self._library.body(repeated)
+        unrolled = self._unrolled(condition, body, inputs, depth)
+        if unrolled is not None:
+            return unrolled
         same = {
             position
             for position, edge in enumerate(body.results)
@@ -356,6 +370,29 @@ class GraphWalk:
             value if position in same else dataclasses.replace(value, shape=None)
             for position, value in enumerate(results)
         ]
+
+    def _unrolled(
+        self, condition: str, body: Body, inputs: list[Quantity], depth: int
+    ) -> list[Quantity] | None:
+        """Return the results of a short loop that has a known number of iterations; None if it is
+        not known or the loop is none of those."""
+        checked = self._library.body(condition)
+        is_short = len(body.nodes) + len(checked.nodes) <= SHORTEST
+        if not is_short or not all(node.op in STEPPED for node in body.nodes.values()):
+            return None
+        if not all(node.op in STEPPED for node in checked.nodes.values()):
+            return None
+        values = inputs
+        for _ in range(MOST_ITERATIONS):
+            holds = self.run(checked, values, depth + 1)
+            if len(holds) != 1 or holds[0].content is None or not holds[0].is_scalar:
+                return None
+            if not holds[0].content:
+                return values
+            values = self.run(body, values, depth + 1)
+            if len(values) != len(inputs):
+                return None
+        return None
 
     def _with_kept_shapes(
         self, body: str, results: list[Quantity], same: set[int], depth: int

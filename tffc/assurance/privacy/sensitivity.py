@@ -240,7 +240,7 @@ class _Bounding:
         left = list(_whole(left))
         while left:
             left = self._without_bounded(left)
-            left = [self._wider(piece) for piece in left]
+            left = [part for piece in left for part in _parts(self._wider(piece))]
         return Sensitivity(self._power, tuple(self._terms), tuple(self._bounds))
 
     def _without_bounded(self, pieces: list[_Piece]) -> list[_Piece]:
@@ -267,7 +267,7 @@ class _Bounding:
         return [
             piece
             for piece in self._without_lines(pieces)
-            if self._larger(piece) or not self._is_bounded_by_elements(piece)
+            if self._has_larger(piece) or not self._is_bounded_by_elements(piece)
         ]
 
     def _is_bounded_by_factor(self, group: list[tuple[_Piece, _Scaling]]) -> bool:
@@ -405,6 +405,9 @@ class _Bounding:
         Raises:
           NotShown: there is none.
         """
+        if piece.value.image is not None and self._power == 2:
+            base, most = piece.value.image
+            return piece._replace(value=base, weight=piece.weight.scaled(most**2))
         larger = self._larger(piece)
         if larger is not None:
             return piece._replace(value=larger)
@@ -413,6 +416,11 @@ class _Bounding:
             "bound of each contribution",
             f"nothing is known that {piece.leaf} does not exceed, by any norm",
         )
+
+    def _has_larger(self, piece: _Piece) -> bool:
+        """Tell whether there is a tensor in whose place a larger one can be looked at."""
+        is_image = piece.value.image is not None and self._power == 2
+        return is_image or self._larger(piece) is not None
 
     def _larger(self, piece: _Piece) -> Quantity | None:
         """Return a tensor within which that of a piece is.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from tffc.assurance.privacy.quantities import Quantity, Shape
@@ -21,3 +23,16 @@ def common_shape(*values: Quantity) -> Shape | None:
 def shape_text(shape: Shape | None) -> str:
     """Return a shape as text."""
     return "?" if shape is None else str(list(shape))
+
+
+def without_places(value: Quantity) -> Quantity:
+    """Return a tensor without what is known of its elements by their places."""
+    return dataclasses.replace(
+        value,
+        comparison=None,
+        negates=None,
+        branches=None,
+        addends=None,
+        residue=None,
+        quotient=None,
+    )

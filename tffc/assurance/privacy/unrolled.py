@@ -24,9 +24,9 @@ from tffc.assurance.privacy.values import UNKNOWN, NormalDraws, SeedVector, Step
 from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.stages import Stage, StagedRound
 from tffc.language.nodes import Compiled, Node
-from tffc.language.type_parts import leaves, local_type
+from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType
-from tffc.linking.operand import rebuild
+from tffc.linking.operand import from_leaves, rebuild
 
 MOST_ROUNDS = 2048
 """The rounds that are followed one by one."""
@@ -142,20 +142,20 @@ class _UnrolledRounds(QuantityEvaluator):
                     streams.setdefault(application, {})[place] = stream
         return streams
 
-    def _section(self, section: Compiled, arguments: list[Quantity]) -> list[Quantity]:
+    def section(self, section: Compiled, argument: Any) -> Any:
         type = section.type
         assert isinstance(type, FunctionType)
         if section.kind != "tensorflow":
-            return [_holding(UNKNOWN) for _ in leaves(local_type(type.result))]
+            return self.filled(type.result, [])
         seen: dict[Place, Combination] = {}
-        contents = [_content(argument) for argument in arguments]
+        contents = [] if argument is None else [_content(each) for each in flat(argument)]
         results = values_of_graph(section, contents, self._draws, seen)
         if self._application is not None:
             places = self._rows.setdefault(self._application, {})
             for place, value in seen.items():
                 places.setdefault(place, []).append(self._row(value))
             self._application = self._application[0], self._application[1] + 1
-        return list(map(_holding, results))
+        return from_leaves(type.result, list(map(_holding, results)))
 
     def _row(self, value: Combination) -> Row:
         kept = row(value)

@@ -30,7 +30,7 @@ QUARTILE = 0.6744897501960817
 
 AT_ONCE = 1 << 16
 SOME = 4099
-"""Every so manieth number is looked at first."""
+"""How far apart the numbers are that are looked at first."""
 
 Shares: TypeAlias = Callable[[Any], Any]
 """Returns the shares of a distribution below numbers that follow each other."""

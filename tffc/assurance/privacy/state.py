@@ -122,7 +122,9 @@ class _Search:
         """Ratios after a round that differ from the first ones by the rounding of constants."""
         self._noisy: set[str] = set()
         self._noise = noise
-        self._secret = set(state.drawn | noise.secret) if noise is not None else set[str]()
+        self._secret = set[str]()
+        if noise is not None:
+            self._secret.update((state.drawn | noise.secret) - noise.constant)
         self._has_secret_seeds = has_secret_seeds
         self._seeds = set(state.seeds)
         self._repeated: set[str] = set()

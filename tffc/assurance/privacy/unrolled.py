@@ -42,11 +42,13 @@ Application = tuple[str, int]
 class FollowedNoise:
     """The noise of a number of rounds, by the sections and the outputs in them that have it.
 
-    The elements `secret` of the first state are such noise, or its seeds.
+    The elements `secret` of the first state are such noise, or its seeds, and `constant` ones are
+    the same whenever rounds begin.
     """
 
     streams: Mapping[Application, Mapping[Place, Stream]]
     secret: frozenset[str]
+    constant: frozenset[str]
     assumptions: tuple[str, ...]
 
 
@@ -72,6 +74,11 @@ def follow(
         for path, value in zip(unrolled.paths, state, strict=True)
         if isinstance(value, (Combination, SeedVector))
     )
+    constant = frozenset(
+        path
+        for path, value in zip(unrolled.paths, state, strict=True)
+        if isinstance(value, np.ndarray)
+    )
     assumptions = [
         f"{path} begins as a seed that cannot be guessed, and is never the same as another seed, "
         "whatever is added to either"
@@ -85,7 +92,7 @@ def follow(
     streams = unrolled.streams(rounds)
     if not unrolled.has_noise:
         return None
-    return FollowedNoise(streams, secret, (*assumptions, *draws.assumptions))
+    return FollowedNoise(streams, secret, constant, (*assumptions, *draws.assumptions))
 
 
 class _UnrolledRounds(QuantityEvaluator):

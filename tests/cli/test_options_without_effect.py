@@ -73,17 +73,20 @@ def asked_with_privacy(command: str) -> dict[str, WithoutEffect]:
         "neighbours": "replace",
         "least_clients": "2",
         "not_released": "output",
+        "participations": "2",
         "secret_seeds": "",
     }
     options = {name: "--" + name.replace("_", "-") for name in values}
     asked = "'--privacy' has no effect: the policy asks for an ε of its own"
-    return {
-        "privacy": {f"{command} --privacy --policy epsilon.yaml": asked},
-        **{
-            name: {f"{command} {option} {values[name]}".rstrip(): f"'{option}' {NOT_ASKED}"}
-            for name, option in options.items()
-        },
+    rows = {
+        name: {f"{command} {option} {values[name]}".rstrip(): f"'{option}' {NOT_ASKED}"}
+        for name, option in options.items()
     }
+    by_chance = "'--participations' has no effect on rounds whose clients are chosen by chance"
+    rows["participations"][f"{command} --privacy --participations 2 --sampling-rate 0.1"] = (
+        by_chance
+    )
+    return {"privacy": {f"{command} --privacy --policy epsilon.yaml": asked}, **rows}
 
 
 OPTIONS: dict[str, dict[str, WithoutEffect]] = {

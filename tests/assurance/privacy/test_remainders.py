@@ -120,6 +120,13 @@ def with_turned_quotient(total: Any, number: Any) -> Any:
     return square - tf.transpose(quotient) * MOD
 
 
+def in_a_larger_type(x: Any) -> Any:
+    """The product with the quotient does not fit the smaller type, and is another one there."""
+    whole = tf.cast(x, tf.int32)
+    quotient = tf.cast(tf.floor(whole / 3000 + 0.5), tf.int32)
+    return tf.cast(whole, tf.int64) - tf.cast(quotient * 3000, tf.int64)
+
+
 FAULTS: dict[str, tuple[Work, Finish]] = {
     "sum released": (lambda x: wrapped(noisy(x)), lambda t, n: t),
     "sum divided": (lambda x: wrapped(noisy(x)), lambda t, n: t // MOD),
@@ -181,6 +188,17 @@ def test_remainders_in_other_places_are_other_numbers() -> None:
     rounds = process(work, lambda t, n: tf.cast(t, tf.float32) + tf.random.normal([SIZE], 0.0, 1e4))
     (part,) = result_of(rounds).parts
     assert part.multiplier <= 1e4 / ((MOD - 1) * math.sqrt(2))
+
+
+def test_a_quotient_that_lost_digits_bounds_nothing() -> None:
+    largest = float(np.float32(2.0**31 - 128))
+    reached = in_a_larger_type(tf.fill([SIZE], largest)).numpy()[0]
+    rounds = process(
+        in_a_larger_type, lambda t, n: tf.cast(t, tf.float32) + tf.random.normal([SIZE], 0.0, 1e4)
+    )
+    (part,) = result_of(rounds).parts
+    assert reached > 2.0**31
+    assert 1e4 / part.multiplier >= reached * math.sqrt(SIZE)
 
 
 def test_a_client_that_leaves_takes_its_noise_along() -> None:

@@ -263,7 +263,7 @@ def _reduce(use: NodeUse) -> Outputs:
         if all(value.shape[axis] == 1 for axis in axes):
             return [algebra.same(value, shape)]
     if value.sums and use.node.op in ("Min", "Max") and value.size:
-        return [algebra.some_element(value, use.node.op, shape)]
+        return [algebra.some_element(value, f"{use.node.op} {axes}", shape)]
     if not is_all or use.node.op in ("Prod", "Min"):
         return [algebra.unknown(use.inputs, use.node.op, _keeps(use.node), shape=shape)]
     if use.node.op == "Max":

@@ -116,7 +116,8 @@ def _cast(use: NodeUse) -> Outputs:
         return [dataclasses.replace(value, content=content)]
     if kind.is_integer and source.is_integer and kind.size >= source.size:
         if kind.kind == source.kind:
-            return [value]
+            # Digits that a smaller type has lost are missing in a larger one.
+            return [value if value.quotient is None else dataclasses.replace(value, quotient=None)]
     if kind.is_integer and source.is_floating:
         limits = np.iinfo(kind.dtype)
         if value.quotient is not None and residues.fits(value.quotient, float(limits.max)):

@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 
 from tffc.assurance.privacy import bounds, norms
+from tffc.assurance.privacy.arrangements import Arrangements
 from tffc.assurance.privacy.bounds import ANY, ZERO, exactly
 from tffc.assurance.privacy.quantities import Quantity, Shape
-from tffc.assurance.privacy.tensors import Tensors
 
 
-class Reductions(Tensors):
+class Reductions(Arrangements):
     """Functions of all elements of a tensor."""
 
     def total(self, value: Quantity, shape: Shape | None = ()) -> Quantity:

@@ -11,8 +11,8 @@ import pytest
 
 import tffc as tff
 from tests.tff.wheel import needs_wheel
-from tffc.assurance.privacy import samplers
 from tffc.assurance.privacy.accounting import DiscreteGaussian
+from tffc.assurance.privacy.graphs import samplers
 from tffc.assurance.privacy.question import Neighbours, PrivacyQuestion
 from tffc.graphs.functions import Library
 from tffc.language.nodes import Compiled

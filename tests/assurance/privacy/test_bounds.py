@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from tffc.assurance.privacy import bounds
-from tffc.assurance.privacy.bounds import Bounds, Monomial, Unknown, constant, exactly
+from tffc.assurance.privacy.quantities import bounds
+from tffc.assurance.privacy.quantities.bounds import Bounds, Monomial, Unknown, constant, exactly
 
 UNKNOWNS = [Unknown("state", (name,)) for name in "abc"]
 

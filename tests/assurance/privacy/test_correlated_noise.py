@@ -13,9 +13,9 @@ import tensorflow as tf
 import tffc as tff
 from tests.assurance.privacy.derivations import VECTOR, derivation
 from tffc.assurance.privacy.derivation import Derivation
+from tffc.assurance.privacy.quantities.streams import Row as RoundNoise
+from tffc.assurance.privacy.quantities.streams import largest_change, precision_of, stream_of
 from tffc.assurance.privacy.question import Neighbours
-from tffc.assurance.privacy.streams import Row as RoundNoise
-from tffc.assurance.privacy.streams import largest_change, precision_of, stream_of
 
 STATE = tff.to_type(
     collections.OrderedDict(

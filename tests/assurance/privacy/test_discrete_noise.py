@@ -11,8 +11,8 @@ import pytest
 import tffc as tff
 from tests.assurance.privacy.derivations import NOTHING, VECTOR, nothing
 from tests.assurance.privacy.programs import discrete_normal
-from tffc.assurance.privacy import samplers
 from tffc.assurance.privacy.accounting import DiscreteGaussian, excess_of_shares
+from tffc.assurance.privacy.graphs import samplers
 from tffc.assurance.privacy.question import Neighbours, PrivacyQuestion
 from tffc.graphs.functions import Library
 from tffc.language.nodes import Compiled

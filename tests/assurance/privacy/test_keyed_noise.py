@@ -14,13 +14,15 @@ import tffc as tff
 from tests.assurance.privacy.derivations import derivation
 from tests.assurance.privacy.programs.rounds import PAIR, SIZE, process
 from tests.test_growth import check_growth, counted
-from tffc.assurance.privacy import modules, threefry, word_functions, word_instructions
 from tffc.assurance.privacy.accounting import Gaussian, Laplacian
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import constant
-from tffc.assurance.privacy.module_noise import ROUNDED
-from tffc.assurance.privacy.noises import EXPONENTIAL
-from tffc.assurance.privacy.quantities import Noise, Provenance, Quantity
+from tffc.assurance.privacy.modules import walk as modules
+from tffc.assurance.privacy.modules import word_instructions
+from tffc.assurance.privacy.modules.noise import ROUNDED
+from tffc.assurance.privacy.quantities import threefry, word_functions
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.bounds import constant
+from tffc.assurance.privacy.quantities.noises import EXPONENTIAL
+from tffc.assurance.privacy.quantities.quantity import Noise, Provenance, Quantity
 from tffc.assurance.privacy.question import Neighbours
 
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")

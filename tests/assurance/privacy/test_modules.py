@@ -25,7 +25,7 @@ from tests.assurance.privacy.module_rounds import (
 )
 from tests.assurance.privacy.programs.rounds import SIZE, VECTOR
 from tffc.assurance.privacy.accounting import Laplacian
-from tffc.assurance.privacy.modules import SAME_MODULES
+from tffc.assurance.privacy.modules.walk import SAME_MODULES
 from tffc.assurance.privacy.question import Neighbours
 from tffc.language import wire
 

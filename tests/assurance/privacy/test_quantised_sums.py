@@ -12,10 +12,16 @@ import pytest
 import tffc as tff
 from tests.assurance.privacy.derivations import NOTHING, VECTOR, derivation, nothing
 from tffc.assurance.privacy.accounting import Gaussian
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import constant
 from tffc.assurance.privacy.derivation import Derivation
-from tffc.assurance.privacy.quantities import Contribution, Mechanism, Noise, Provenance, Quantity
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.bounds import constant
+from tffc.assurance.privacy.quantities.quantity import (
+    Contribution,
+    Mechanism,
+    Noise,
+    Provenance,
+    Quantity,
+)
 from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.sensitivity import sensitivity
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow

@@ -14,8 +14,8 @@ import tensorflow as tf
 import tffc as tff
 from tests.assurance.privacy.derivations import VECTOR, derivation, round_by
 from tffc.assurance.privacy.derivation import Derivation
+from tffc.assurance.privacy.quantities.seeds import repeats
 from tffc.assurance.privacy.question import Neighbours
-from tffc.assurance.privacy.seeds import repeats
 
 SEED = tff.TensorType(np.int64, [2])
 STATE = tff.to_type(

@@ -18,10 +18,10 @@ from tests.assurance.privacy.hlo_messages import (
     with_hlo,
 )
 from tests.assurance.privacy.programs.rounds import SIZE, VECTOR
-from tffc.assurance.privacy import modules
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.modules import results_of_module
-from tffc.assurance.privacy.quantities import Provenance, Quantity
+from tffc.assurance.privacy.modules import walk as modules
+from tffc.assurance.privacy.modules.walk import results_of_module
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.quantity import Provenance, Quantity
 from tffc.language.nodes import Compiled
 from tffc.support.errors import WireError
 

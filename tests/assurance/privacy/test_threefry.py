@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tffc.assurance.privacy.keystreams import BOTH, Keystreams, SecretWords
-from tffc.assurance.privacy.threefry import MOST_TERMS, Expressions, Leaf
-from tffc.assurance.privacy.word_functions import WordFunctions
-from tffc.assurance.privacy.word_instructions import WordEvaluation
-from tffc.assurance.privacy.word_symbols import PublicArray
+from tffc.assurance.privacy.modules.word_instructions import WordEvaluation
+from tffc.assurance.privacy.modules.word_symbols import PublicArray
+from tffc.assurance.privacy.quantities.keystreams import BOTH, Keystreams, SecretWords
+from tffc.assurance.privacy.quantities.threefry import MOST_TERMS, Expressions, Leaf
+from tffc.assurance.privacy.quantities.word_functions import WordFunctions
 from tffc.language.dtypes import DType
 from tffc.linking.hlo_modules import HloInstruction, HloShape
 

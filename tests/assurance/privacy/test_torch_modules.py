@@ -22,7 +22,7 @@ from tests.assurance.privacy.module_rounds import (
 )
 from tests.assurance.privacy.programs.rounds import PAIR, SIZE
 from tffc.assurance.privacy.accounting import Laplacian
-from tffc.assurance.privacy.instructions import OTHER_NOISE
+from tffc.assurance.privacy.modules.instructions import OTHER_NOISE
 
 torch: Any = pytest.importorskip("torch", reason="needs tffc[torch]")
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tffc.assurance.privacy import bounds, noises
-from tffc.assurance.privacy.quantities import Mechanism
+from tffc.assurance.privacy.quantities import bounds, noises
+from tffc.assurance.privacy.quantities.quantity import Mechanism
+from tffc.assurance.privacy.quantities.streams import largest_change, precision_of, ratio_of
 from tffc.assurance.privacy.sensitivity import NotShown
-from tffc.assurance.privacy.streams import largest_change, precision_of, ratio_of
 
 
 def is_followed(mechanism: Mechanism) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from tffc.assurance.audit.audit import Audit, Effect
 from tffc.assurance.audit.outcomes import SHOWN
 from tffc.assurance.audit.places import report_place
-from tffc.assurance.privacy import bounds, noises
 from tffc.assurance.privacy.accounting import (
     DiscreteGaussian,
     Gaussian,
@@ -19,16 +18,17 @@ from tffc.assurance.privacy.accounting import (
     Skellam,
     excess_of_shares,
 )
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import ONE, Monomial, Unknown
 from tffc.assurance.privacy.correlation import groups, is_followed
-from tffc.assurance.privacy.quantities import Mechanism, Quantity
+from tffc.assurance.privacy.quantities import bounds, noises
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.bounds import ONE, Monomial, Unknown
+from tffc.assurance.privacy.quantities.quantity import Mechanism, Quantity
 from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS, RoundQuantities, StateFacts
 from tffc.assurance.privacy.sensitivity import ContributionBound, NotShown, Sensitivity, sensitivity
 from tffc.assurance.privacy.state import first_state, known_state
-from tffc.assurance.privacy.unrolled import follow
-from tffc.assurance.privacy.values import StepsError
+from tffc.assurance.privacy.unrolled.rounds import follow
+from tffc.assurance.privacy.unrolled.values import StepsError
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node
 from tffc.support.errors import LanguageValueError, Span

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.assurance.audit.evaluation import AbstractEvaluator
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.modules import results_of_module
-from tffc.assurance.privacy.quantities import Quantity
-from tffc.assurance.privacy.sections import (
+from tffc.assurance.privacy.graphs.sections import (
     NO_NOISE,
     Place,
     results_of_graph,
     shape_of,
     shaped,
 )
-from tffc.assurance.privacy.streams import Stream
+from tffc.assurance.privacy.modules.walk import results_of_module
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.quantity import Quantity
+from tffc.assurance.privacy.quantities.streams import Stream
 from tffc.language.nodes import Compiled, Intrinsic, Literal, Node
 from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import FunctionType, TensorType, Type

@@ -12,9 +12,11 @@ from tffc.assurance.audit.effects import AT_CLIENTS
 from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.places import report_place
 from tffc.assurance.audit.programs import leaf_paths, results_of
-from tffc.assurance.privacy import noises
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import (
+from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
+from tffc.assurance.privacy.graphs.sections import NO_NOISE, Place, shape_of
+from tffc.assurance.privacy.quantities import noises
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.bounds import (
     ANY,
     ONE,
     ZERO,
@@ -24,19 +26,17 @@ from tffc.assurance.privacy.bounds import (
     exactly,
     multiply,
 )
-from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
-from tffc.assurance.privacy.pending import settled
-from tffc.assurance.privacy.quantities import (
+from tffc.assurance.privacy.quantities.pending import settled
+from tffc.assurance.privacy.quantities.quantity import (
     Contribution,
     Exposure,
     Provenance,
     Quantity,
     union,
 )
-from tffc.assurance.privacy.sections import NO_NOISE, Place, shape_of
+from tffc.assurance.privacy.quantities.streams import Stream
 from tffc.assurance.privacy.state_seeds import seed_of_state
-from tffc.assurance.privacy.streams import Stream
-from tffc.assurance.privacy.unrolled import Application, FollowedNoise
+from tffc.assurance.privacy.unrolled.rounds import Application, FollowedNoise
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.language.calls import operands, uri_of
 from tffc.language.nodes import Compiled, Node

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import ZERO, Bounds, Monomial, Unknown, multiply
-from tffc.assurance.privacy.lines import distance
-from tffc.assurance.privacy.norms import Elements, Limit, limit_of, own_elements
-from tffc.assurance.privacy.quantities import Contribution, Mechanism, Quantity
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.bounds import ZERO, Bounds, Monomial, Unknown, multiply
+from tffc.assurance.privacy.quantities.lines import distance
+from tffc.assurance.privacy.quantities.norms import Elements, Limit, limit_of, own_elements
+from tffc.assurance.privacy.quantities.quantity import Contribution, Mechanism, Quantity
 from tffc.assurance.privacy.question import Neighbours
 from tffc.assurance.privacy.rounds import CLIENTS
 

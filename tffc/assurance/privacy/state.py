@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from tffc.assurance.audit.programs import leaf_paths
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.bounds import SAME
 from tffc.assurance.privacy.expressions import QuantityEvaluator, flat
-from tffc.assurance.privacy.quantities import Quantity
+from tffc.assurance.privacy.graphs.sections import results_of_graph
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.bounds import SAME
+from tffc.assurance.privacy.quantities.quantity import Quantity
 from tffc.assurance.privacy.rounds import RoundQuantities, StateFacts, evaluate
-from tffc.assurance.privacy.sections import results_of_graph
 from tffc.assurance.privacy.state_seeds import first_seeds, goes_on
-from tffc.assurance.privacy.unrolled import FollowedNoise
+from tffc.assurance.privacy.unrolled.rounds import FollowedNoise
 from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.stages import StagedRound
 from tffc.language.nodes import Node

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tffc.assurance.privacy import noises
-from tffc.assurance.privacy.algebra import Algebra
-from tffc.assurance.privacy.quantities import Provenance, Quantity
-from tffc.assurance.privacy.seeds import LARGEST, Seed, repeats
+from tffc.assurance.privacy.quantities import noises
+from tffc.assurance.privacy.quantities.algebra import Algebra
+from tffc.assurance.privacy.quantities.quantity import Provenance, Quantity
+from tffc.assurance.privacy.quantities.seeds import LARGEST, Seed, repeats
 from tffc.language.dtypes import DType
 from tffc.language.types import TensorType, Type
 

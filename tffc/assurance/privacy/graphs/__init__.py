@@ -1,0 +1,1 @@
+"""TensorFlow's graphs, evaluated on what is known of tensors."""

@@ -1,0 +1,1 @@
+"""XLA's modules, evaluated on what is known of arrays."""

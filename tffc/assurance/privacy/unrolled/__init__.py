@@ -1,0 +1,1 @@
+"""Rounds one after another by value, as far as the first state decides them."""

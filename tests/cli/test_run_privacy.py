@@ -94,6 +94,29 @@ def other_state(deviation, values):
     return deviation, tff.federated_map(add_noise, total)
 
 
+@tff.tf_computation(VALUE, VALUE)
+def correlated_noise(before, total):
+    noise = tf.random.normal([3], stddev=5.0)
+    return noise, total + noise - 0.5 * before
+
+
+@tff.tf_computation
+def zeros():
+    return tf.zeros([3])
+
+
+@tff.federated_computation
+def no_noise():
+    return tff.federated_eval(zeros, tff.SERVER)
+
+
+@tff.federated_computation(tff.types.at_server(VALUE), VALUES)
+def less_noise(before, values):
+    total = tff.federated_sum(tff.federated_map(clip, values))
+    result = tff.federated_map(correlated_noise, (before, total))
+    return result[0], result[1]
+
+
 @tff.tf_computation(VALUE)
 def length(x):
     return tf.norm(x)
@@ -108,6 +131,7 @@ private = tff.templates.IterativeProcess(nothing, noisy)
 exact = tff.templates.IterativeProcess(nothing, two_outputs)
 averaged = tff.templates.IterativeProcess(nothing, mean)
 stated = tff.templates.IterativeProcess(scale, by_state)
+correlated = tff.templates.IterativeProcess(no_noise, less_noise)
 any_state = tff.templates.IterativeProcess(scale, other_state)
 
 
@@ -115,7 +139,7 @@ def people():
     return {f"c{n}": np.array([n, 1, 0], np.float32) for n in range(20)}
 """
 
-BUNDLES = ("private", "exact", "averaged", "stated", "any_state")
+BUNDLES = ("private", "exact", "averaged", "stated", "any_state", "correlated")
 
 
 @pytest.fixture(scope="module")
@@ -250,6 +274,12 @@ UNKNOWN = "error[E541]: it is not known what was spent before the state that the
     ("name", "options", "note"),
     [
         ("exact", (), "output.exact, from sum: noise is not shown: no noise is added to the sum"),
+        (
+            "correlated",
+            (),
+            "noise that is correlated between rounds has an ε for a number of them, and none for "
+            "each",
+        ),
         (
             "private",
             ("--clients-per-round", "3"),

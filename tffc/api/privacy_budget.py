@@ -236,6 +236,11 @@ def _steps(privacy: Privacy) -> Iterator[str]:
     for step in privacy.steps:
         at = f" ({step.line})" if step.line else ""
         yield f"{step.subject}: {step.step} is not shown: {step.reason}{at}"
+    if privacy.derivation.is_shown and privacy.derivation.once:
+        yield (
+            "noise that is correlated between rounds has an ε for a number of them, and none for "
+            "each"
+        )
 
 
 def _number_of_clients(plan: RunPlan, privacy: Privacy) -> Iterator[str]:

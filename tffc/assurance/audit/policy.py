@@ -107,13 +107,14 @@ def requirements(policy: Policy) -> dict[str, str]:
     return {rule: text for rule, text in texts.items() if text is not None}
 
 
-def without_sampling(policy: Policy) -> Policy:
-    """Return a policy whose ε gains nothing by how clients are chosen, because nobody who judges
-    by it sees to that."""
+def without_choices(policy: Policy) -> Policy:
+    """Return a policy whose ε gains nothing by which clients take part, and how often, because
+    nobody who judges by it sees to that."""
     question = policy.epsilon
     if question is None:
         return policy
-    return dataclasses.replace(policy, epsilon=dataclasses.replace(question, cohorts=ANY_COHORTS))
+    plain = dataclasses.replace(question, cohorts=ANY_COHORTS, participations=None)
+    return dataclasses.replace(policy, epsilon=plain)
 
 
 # Checking.

@@ -476,6 +476,8 @@ class _Deriving:
             yield "rounds are not buffered"
         if self._knows_first_state:
             yield "the first round begins with the program's first state"
+        if self._facts.noise is not None or self._facts.seeds:
+            yield "no two rounds begin with the same state, in which noise or its seeds are"
         if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
             count = self._least_clients
             yield f"at least {count} of a round's clients add the noise that they should"

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tffc.assurance.audit.audit import Audit, unmasked
-from tffc.assurance.audit.policy import Policy, broken_rules, violations, without_sampling
+from tffc.assurance.audit.policy import Policy, broken_rules, violations, without_choices
 from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.proof.prove import VERSION as PROVER
 from tffc.assurance.trust.approvals import find_approval
@@ -198,7 +198,7 @@ class _Gate:
 
     def _policy(self, policy: Policy, audit: Audit) -> Verdict:
         if not self._are_drawn:
-            policy = without_sampling(policy)
+            policy = without_choices(policy)
         try:
             privacy = self._findings.privacy_in(audit, policy.epsilon)
             reasons = broken_rules(violations(audit, policy, self._today, privacy))

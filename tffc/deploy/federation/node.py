@@ -21,7 +21,7 @@ from tffc.assurance.audit.policy import (
     broken_rules,
     refused_by_policy,
     violations,
-    without_sampling,
+    without_choices,
 )
 from tffc.assurance.audit.policy_reading import read_policy
 from tffc.assurance.privacy.answer import Privacy, privacy_of_program
@@ -116,7 +116,7 @@ class Node:
         if demanded is not None:
             limits = limits.with_policy(demanded)
         if settings.policy is not None:
-            policy = without_sampling(read_policy(settings.policy))
+            policy = without_choices(read_policy(settings.policy))
             self._check_policy(policy, request, process.bundle)
             limits = limits.with_policy(policy)
         if request.secure_sums == MASKED:

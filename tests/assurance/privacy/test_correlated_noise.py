@@ -468,6 +468,7 @@ def _(s: Any, total: Any) -> Any:
 SLOW = {"endless loop"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in ATTACKS]
 )

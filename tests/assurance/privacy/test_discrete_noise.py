@@ -126,6 +126,7 @@ def test_neighbours() -> None:
     assert not answer(process, Neighbours.ADD_OR_REMOVE, CLIENTS).derivation.is_shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", discrete_normal.WRONG)
 def test_wrong_samplers(name: str) -> None:
     sampler = discrete_normal.WRONG[name]

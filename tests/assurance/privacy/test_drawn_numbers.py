@@ -41,6 +41,7 @@ def shown(distribution: str, is_partitionable: bool, shape: Any) -> float:
     return float(derived.sums[0].scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_partitionable", [True, False])
 @pytest.mark.parametrize("distribution", DRAWS)
 def test_distributions(distribution: str, is_partitionable: bool) -> None:

@@ -435,6 +435,7 @@ def test_what_it_rests_on() -> None:
     assert ROUNDED in derivation(rounds.round_of(keyed)).assumptions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_partitionable", [True, False])
 @pytest.mark.parametrize("name", rounds.FAULTS)
 def test_faults(name: str, is_partitionable: bool) -> None:

@@ -97,6 +97,7 @@ FEW = (
 )
 
 
+@pytest.mark.slow
 @on_engines(ENGINES.values())
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(

@@ -180,6 +180,7 @@ def each_way(trial: Trial) -> set[bool]:
     return {known, True if traced is None else bool(traced)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", CHECKS)
 def test_accepts(op: str) -> None:
     for each in ACCEPTED[op]:

@@ -277,6 +277,7 @@ OTHERS: dict[str, list[Sample]] = {
 SAMPLES = {**UNARY, **BINARY, **GRADIENTS, **OTHERS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_what_tensorflow_does(op: str) -> None:
     compare(op, SAMPLES[op])

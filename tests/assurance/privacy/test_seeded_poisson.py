@@ -82,6 +82,33 @@ def test_noise_of_a_seed_that_is_drawn() -> None:
     checked(result, SIGMA)
 
 
+def count(x: Any, kind: Any) -> Any:
+    """How many elements are positive."""
+    return tf.reshape(tf.reduce_sum(tf.cast(x > 0.0, kind)), [1])
+
+
+def one(kind: Any) -> Any:
+    rates = tf.fill([2], tf.constant(RATE, tf.float64))
+    return tf.cast(difference(tf.random.stateless_poisson([1, 2], seed(), rates, tf.int64)), kind)
+
+
+def test_a_count_is_an_integer_by_its_type() -> None:
+    process = round_by(lambda x: count(x, tf.int64) + one(tf.int64), lambda total: total)
+    result = derivation(process, Neighbours.ZERO_OUT, CLIENTS, has_secret_seeds=True)
+    assert result.is_shown, result.missing
+    (part,) = result.parts
+    assert isinstance(part, Skellam)
+    assert part.l1 == part.l2 == pytest.approx(SIZE / (SIGMA * CLIENTS**0.5))
+
+
+def test_a_multiple_of_it_is_not() -> None:
+    def work(x: Any) -> Any:
+        return 0.3 * count(x, tf.float64) + one(tf.float64)
+
+    process = round_by(work, lambda total: total)
+    assert derivation(process, Neighbours.ZERO_OUT, CLIENTS, has_secret_seeds=True).missing
+
+
 def test_two_pairs_of_columns() -> None:
     def finish(total: Any) -> Any:
         numbers = table(seed(), 4)

@@ -11,7 +11,7 @@ import pytest
 
 import tffc as tff
 from tests.tff.wheel import needs_wheel
-from tffc.assurance.privacy.accounting import DiscreteGaussian
+from tffc.assurance.privacy.accounting import DiscreteGaussian, Skellam
 from tffc.assurance.privacy.graphs import samplers
 from tffc.assurance.privacy.question import Neighbours, PrivacyQuestion
 from tffc.graphs.functions import Library
@@ -76,10 +76,45 @@ def test_multiplier(beta: float, rotation: str) -> None:
     assert 1 / part.l2 == pytest.approx(Z, rel=0.005)
 
 
-def test_noise_by_a_clock_is_not_shown() -> None:
-    question = PrivacyQuestion(neighbours=Neighbours.ZERO_OUT, least_clients=CLIENTS)
-    answer = tff.audit(round_of(0.0, "distributed_skellam"), privacy=question).privacy
+SKELLAM = "distributed_skellam"
+
+
+def skellam_answer(beta: float, rotation: str = "hd", *, vouches: bool = True) -> Any:
+    question = PrivacyQuestion(
+        neighbours=Neighbours.ZERO_OUT, least_clients=CLIENTS, has_secret_seeds=vouches
+    )
+    answer = tff.audit(round_of(beta, SKELLAM, rotation), privacy=question).privacy
     assert answer is not None
+    return answer
+
+
+@pytest.mark.parametrize("rotation", ["hd", "dft"])
+def test_skellam_noise_by_a_clock(rotation: str) -> None:
+    answer = skellam_answer(0.0, rotation)
+    assert answer.derivation.is_shown, answer.steps
+    (part,) = answer.derivation.parts
+    assert isinstance(part, Skellam)
+    lengths = [b.number.coefficient for b in answer.derivation.bounds if b.norm == 2]
+    steps, longest = min(lengths), max(lengths)
+    # The clip in steps, each element of which is rounded by up to one step.
+    assert longest == pytest.approx(steps + math.sqrt(PADDED), rel=1e-9)
+    # TFF's noise is for the clip in steps alone.
+    assert part.deviation == pytest.approx(Z * steps, rel=1e-6)
+    assert part.l2 == pytest.approx(longest / part.deviation, rel=1e-6)
+    assert part.l1 == pytest.approx(math.sqrt(PADDED) * longest / part.deviation, rel=1e-6)
+    (mechanism,) = answer.derivation.sums
+    each = part.deviation / math.sqrt(CLIENTS)
+    assert float(mechanism.scale) == pytest.approx(each, rel=1e-6)
+    assert any("cannot be guessed" in text for text in answer.derivation.assumptions)
+
+
+def test_skellam_noise_after_rounding_again_and_again() -> None:
+    """The loop may make anything of a time that tells about that of the noise."""
+    assert not skellam_answer(0.6).derivation.is_shown
+
+
+def test_skellam_noise_by_a_clock_that_nobody_vouches_for() -> None:
+    answer = skellam_answer(0.0, vouches=False)
     assert not answer.derivation.is_shown
 
 

@@ -127,6 +127,61 @@ def test_not_shown(name: str) -> None:
     assert answer.steps
 
 
+# Hierarchical histograms.
+
+
+def histogram_of(mechanism: str, *, is_secure: bool, clip: str = "sub-sampling") -> Any:
+    """Rounds that release the histogram that the process keeps in its state."""
+    process = library("analytics").build_hierarchical_histogram_process(
+        lower_bound=0.0,
+        upper_bound=8.0,
+        num_bins=8,
+        clip_mechanism=clip,
+        max_records_per_user=4,
+        dp_mechanism=mechanism,
+        noise_multiplier=Z,
+        expected_clients_per_round=50,
+        bits=20,
+        enable_secure_sum=is_secure,
+    )
+    state = process.initialize.type_signature.result
+
+    @tff.federated_computation(state, process.next.type_signature.parameter[1])
+    def following(state: Any, value: Any) -> Any:
+        output = process.next(state, value)
+        return output[0], output[0].aggregated_hierarchical_histogram
+
+    return tff.templates.IterativeProcess(process.initialize, following)
+
+
+@pytest.mark.parametrize("clip", ["sub-sampling", "distinct"])
+def test_histogram_with_central_noise(clip: str) -> None:
+    process = histogram_of("central-gaussian", is_secure=False, clip=clip)
+    answer = tff.audit(process, privacy={}).privacy
+    assert answer is not None
+    assert answer.derivation.is_shown, answer.steps
+    (part,) = answer.derivation.parts
+    assert isinstance(part, Gaussian)
+    assert math.isclose(part.multiplier, Z, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "step"),
+    [
+        ("no-noise", "noise"),
+        # A server's assertion tells whether the sum is as large as it says.
+        ("central-gaussian", "no other release"),
+        # The records of a client are limited, and the length of the tree is only asserted.
+        ("distributed-discrete-gaussian", "bound of each contribution"),
+    ],
+)
+def test_histograms_that_are_not_shown(mechanism: str, step: str) -> None:
+    question = {"neighbours": "zero-out", "least-clients": 50, "secret-seeds": True}
+    answer = tff.audit(histogram_of(mechanism, is_secure=True), privacy=question).privacy
+    assert answer is not None
+    assert {each.step for each in answer.steps} == {step}
+
+
 # Tree aggregation.
 
 

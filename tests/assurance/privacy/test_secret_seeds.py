@@ -155,6 +155,13 @@ def early_noise() -> Any:
     return state(time, kept=normal(time + 1))
 
 
+def told(time: Any, condition: Any) -> Any:
+    """Two draws that are equal if a condition holds."""
+    first = tf.stack([time, tf.constant(1.0, tf.float64)])
+    second = tf.stack([time, tf.cast(condition, tf.float64)])
+    return [tf.random.stateless_uniform([9], tf.cast(v, tf.int64)) for v in (first, second)]
+
+
 ATTACKS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[], Any]]] = {
     "a constant": (
         lambda s, t: (next_seed(s), t + normal(s["seed"])),
@@ -237,6 +244,22 @@ ATTACKS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[], Any]]] = {
     ),
     "the time of the round, released": (
         lambda s, t: (s, (t + normal(clock()), clock())),
+        lambda: state(np.array([1, 2], np.int64)),
+    ),
+    "draws that are equal if the noise is small": (
+        lambda s, t: (
+            s,
+            (lambda time, noise: (t + noise, told(time, noise[0] > 0.0)))(
+                micros(), tf.random.normal([4], stddev=2.0)
+            ),
+        ),
+        lambda: state(np.array([1, 2], np.int64)),
+    ),
+    "draws that are equal if a digit of the time is even": (
+        lambda s, t: (
+            s,
+            (lambda time: (t + normal(clock()), told(time, time // 1024.0 % 2.0 > 0.0)))(micros()),
+        ),
         lambda: state(np.array([1, 2], np.int64)),
     ),
     "the time of the round in seconds": (

@@ -305,12 +305,24 @@ OF_INTEGERS |= {"AddN", "Abs", "Sum", "Min", "Prod", "Pow"}
 """Operations on integers that compute what they compute of real numbers, if that fits the type."""
 
 
+INTEGERS_BY_TYPE = frozenset({"Add", "AddV2", "Sub", "FloorMod"})
+"""Operations whose operands are known as integers by their type, whatever computed them."""
+
+
+def _as_integers(value: Quantity) -> Quantity:
+    if value.is_integer or value.quotient is not None:
+        return value
+    return dataclasses.replace(value, is_integer=True)
+
+
 def _of_reals(rule: Rule) -> Rule:
     """Return a rule that describes a node only as far as its type holds the real numbers."""
 
     def checked(use: NodeUse) -> Outputs:
         op = use.node.op
         kind = DTYPES.get(use.node.attr["T"].type) if "T" in use.node.attr else None
+        if kind is not None and kind.is_integer and op in INTEGERS_BY_TYPE:
+            use = use._replace(inputs=[_as_integers(value) for value in use.inputs])
         if op in OF_ANY_TYPE or "T" not in use.node.attr:
             return rule(use)
         if kind is not None and kind.is_floating and kind.size >= 4:

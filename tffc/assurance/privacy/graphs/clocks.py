@@ -4,7 +4,6 @@ for."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -84,9 +83,17 @@ def shifted(value: Quantity, other: Quantity, sign: int) -> Seed | None:
     return dataclasses.replace(seed, offsets=offsets)
 
 
-def joined(values: Iterable[Quantity]) -> Seed | None:
-    """Return the seed that elements of a vector are, if one of them is read from a clock."""
-    seeds = [value.seed for value in values if value.seed is not None]
+def joined(use: NodeUse) -> Seed | None:
+    """Return the seed that elements of a vector are, if one of them is read from a clock.
+
+    Those with a fraction lose it where the vector becomes integers.  The others are public: equal
+    draws from seeds that differ in them would tell what they are.
+    """
+    readings = [value.seed or steps(use, value, is_word=False) for value in use.inputs]
+    for value, seed in zip(use.inputs, readings, strict=True):
+        if seed is None and not value.provenance.is_public:
+            return None
+    seeds = [seed for seed in readings if seed is not None]
     if not seeds or seeds[0].offsets or len({seed.is_word for seed in seeds}) > 1:
         return None
     return seeds[0]

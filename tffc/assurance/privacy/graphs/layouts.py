@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tffc.assurance.privacy.graphs import clocks
+from tffc.assurance.privacy.graphs import clocks, poisson
 from tffc.assurance.privacy.graphs.constants import DTYPES, MOST_ELEMENTS
 from tffc.assurance.privacy.graphs.table import NodeUse, Outputs, RuleTable, sizes_of
 from tffc.assurance.privacy.quantities import bounds, residues
@@ -126,6 +126,8 @@ def _cast(use: NodeUse) -> Outputs:
         return [use.algebra.truncated(value, float(limits.min), float(limits.max))]
     if value.content is not None:
         return [use.algebra.constant(value.content.astype(kind.dtype))]
+    if kind is DType.INT32 and source is DType.INT64:
+        return poisson.narrowed(use)
     return None
 
 
@@ -141,7 +143,7 @@ def _pack(use: NodeUse) -> Outputs:
         shape = (*first[:axis], len(use.inputs), *first[axis:])
     stack = use.algebra.stacked(use.inputs, "pack", axis, shape=shape)
     if shape is not None and len(shape) == 1:
-        stack = dataclasses.replace(stack, seed=clocks.joined(use.inputs))
+        stack = dataclasses.replace(stack, seed=clocks.joined(use))
     return [dataclasses.replace(stack, content=None) if axis else stack]
 
 
@@ -249,6 +251,7 @@ def _strided_slice(use: NodeUse) -> Outputs:
     except (IndexError, ValueError, MemoryError):
         return None
     part = use.algebra.part_of(value, *key, shape=places.shape)
+    part = poisson.column(use, value, places, part)
     if places.size and places.size == np.ptp(places) + 1 and len(value.shape) == 1:
         part = dataclasses.replace(part, section=(value, int(places.min()), int(places.max()) + 1))
     return [part]

@@ -35,6 +35,8 @@ class Registry:
         """The numbers of sources of seeds: elements of the state, by their paths, and the clock."""
         self._seeds: dict[int, dict[tuple[int, ...], int]] = {}
         """The draws from the seeds of each source, by what tells these seeds apart."""
+        self._tables: dict[int, tuple[int, dict[int, int]]] = {}
+        """Of draws, the term of the table that has columns, and the draws that these are."""
         self.assertions: dict[int, bool] = {}
         """Whether all that sections assert is certain, by the sections' ids."""
         self.follows_noise = False
@@ -112,6 +114,16 @@ class Registry:
             draws[seed.key] = len(self.draws)
             self.draws.append(self.place)
         return draws[seed.key]
+
+    def column(self, table: int, term: int, number: int) -> int | None:
+        """Return the draw of a column of a table of numbers, which is independent of its others;
+        None if another table that was drawn from the same seed has columns."""
+        known, columns = self._tables.setdefault(table, (term, {}))
+        if known != term:
+            return None
+        if number not in columns:
+            columns[number] = self.derived((table,), self.draws[table])
+        return columns[number]
 
     def keys_of(self, path: str) -> list[tuple[int, ...]]:
         """Return what tells the seeds of a source apart that are drawn from."""

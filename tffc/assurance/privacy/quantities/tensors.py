@@ -40,6 +40,9 @@ class Tensors(Registry):
         self.settlements: dict[int, Quantity] = {}
         """The results of mechanisms that are such sums, by the terms of these."""
 
+        self.columns: dict[int, Quantity] = {}
+        """Columns of tables of random numbers, by their draws."""
+
     def constant(self, value: Any) -> Quantity:
         """Return a constant; None stands for one that is not known."""
         array = None if value is None else np.asarray(value)

@@ -105,7 +105,8 @@ def product(first: Noise, second: Noise) -> Noise | None:
         first, second = second, first
     if second.distribution != SIGN or first.distribution != EXPONENTIAL:
         return None
-    if first.draws != second.draws:
+    # What was not made of the magnitude alone may depend on the sign.
+    if first.draws != second.draws or not first.is_magnitude:
         return None
     scale = bounds.multiply(bounds.absolute(first.scale), bounds.absolute(second.scale))
     return dataclasses.replace(first, distribution=LAPLACE, scale=scale)
@@ -142,7 +143,10 @@ def of_symmetric(value: Quantity, distribution: str) -> Noise | None:
     """Return the sign or the magnitude of a uniform draw around zero."""
     noise = _uniform(value)
     low, high = value.bounds.interval
-    if noise is None or not math.isclose(low, -high, rel_tol=1e-6):
+    if noise is None or noise.is_magnitude or not math.isclose(low, -high, rel_tol=1e-6):
         return None
-    scale = bounds.constant(high) if distribution == UNIFORM else exactly(ONE)
-    return dataclasses.replace(noise, distribution=distribution, scale=scale)
+    is_magnitude = distribution == UNIFORM
+    scale = bounds.constant(high) if is_magnitude else exactly(ONE)
+    return dataclasses.replace(
+        noise, distribution=distribution, scale=scale, is_magnitude=is_magnitude
+    )

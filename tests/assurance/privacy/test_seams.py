@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import tffc as tff
@@ -161,3 +163,26 @@ SMALLER: dict[str, tuple[Callable[[Any], Any], float]] = {
 def test_smaller_elements_are_apart(work: Callable[[Any], Any], apart: float) -> None:
     assert replaced(work) >= apart
     assert replaced(far) == pytest.approx(6.0)
+
+
+# Parts of a vector that begin at one place, and have other lengths.
+
+
+@pytest.mark.parametrize("length", [2, 1])
+def test_parts_of_other_lengths(length: int) -> None:
+    @tff.jax.computation(VECTOR)
+    def work(x: Any) -> Any:
+        start = (jnp.argmax(x),)
+        two, other = (jax.lax.dynamic_slice(x, start, (n,)) for n in (2, length))
+        scaled = x * jnp.minimum(1.0, 3.0 / jnp.linalg.norm(x))
+        return scaled * (1.0 + (jnp.sum(two) - jnp.sum(other)))
+
+    last = tff.tf_computation(VECTOR)(lambda total: total + 6.0 * tf.random.normal([4]))
+
+    @tff.federated_computation(NOTHING, tff.types.at_clients(VECTOR))
+    def next_round(kept: Any, values: Any) -> Any:
+        total = tff.federated_sum(tff.federated_map(work, values))
+        return kept, tff.federated_map(last, total)
+
+    process = tff.templates.IterativeProcess(nothing, next_round)
+    assert derivation(process).is_shown is (length == 2)

@@ -186,3 +186,37 @@ def test_parts_of_other_lengths(length: int) -> None:
 
     process = tff.templates.IterativeProcess(nothing, next_round)
     assert derivation(process).is_shown is (length == 2)
+
+
+# What is public may be added to noise, which is then not around zero.
+
+
+SHIFTED: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "neither": (lambda u: tf.sign(u) * tf.math.log1p(-2.0 * tf.abs(u)), True),
+    "both": (lambda u: tf.sign(u) * tf.math.log1p(-2.0 * tf.abs(u)) + 7.0, True),
+    "sign": (lambda u: (tf.sign(u) + 1.0) * tf.math.log1p(-2.0 * tf.abs(u)), False),
+    "magnitude": (lambda u: tf.sign(u) * (tf.math.log1p(-2.0 * tf.abs(u)) - 7.0), False),
+}
+
+
+@pytest.mark.parametrize(("of_draw", "is_shown"), SHIFTED.values(), ids=list(SHIFTED))
+def test_shifted_parts_of_noise(of_draw: Callable[[Any], Any], is_shown: bool) -> None:
+    def finish(total: Any) -> Any:
+        return total + 20.0 * of_draw(tf.random.uniform([4]) - 0.5)
+
+    clipped = round_by(lambda x: tf.clip_by_value(x, -1.0, 1.0), finish)
+    assert derivation(clipped).is_shown is is_shown
+
+
+@pytest.mark.parametrize("has_data", [True, False])
+def test_client_adds_shifted_noise(has_data: bool) -> None:
+    def is_shown(shift: float, neighbours: Neighbours) -> bool:
+        def work(x: Any) -> Any:
+            drawn = 6.0 * (tf.random.normal([4]) + shift)
+            return tf.clip_by_norm(x, 3.0) + drawn if has_data else drawn
+
+        return derivation(round_by(work, lambda total: total), neighbours).is_shown
+
+    assert is_shown(0.0, Neighbours.ZERO_OUT)
+    assert not is_shown(100.0, Neighbours.ZERO_OUT)
+    assert is_shown(100.0, Neighbours.REPLACE)

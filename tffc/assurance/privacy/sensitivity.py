@@ -144,6 +144,13 @@ def _weight(
             "clients add the noise, so one that leaves takes noise with it; "
             "what can be shown is about a client whose contributions are zero",
         )
+    if contribution.noise is not None and contribution.noise.is_shifted:
+        if neighbours is Neighbours.ZERO_OUT:
+            raise NotShown(
+                contribution.channel,
+                "bound of each contribution",
+                "something is added to the noise that is not zero for a client without data",
+            )
     if not noise:
         raise NotShown(
             contribution.channel,

@@ -82,6 +82,8 @@ class Noise:
     """The noise of all rounds, if that is followed by value; `scale` says nothing then."""
     is_magnitude: bool = False
     """Whether it is a function of the magnitude of a draw, of which the sign is independent."""
+    is_shifted: bool = False
+    """Whether the value is `scale` times the draw plus something public."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

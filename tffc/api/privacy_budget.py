@@ -236,6 +236,8 @@ def _steps(privacy: Privacy) -> Iterator[str]:
     for step in privacy.steps:
         at = f" ({step.line})" if step.line else ""
         yield f"{step.subject}: {step.step} is not shown: {step.reason}{at}"
+    if privacy.derivation.once:
+        yield "its noise is correlated between rounds, and what runs spend is counted by the round"
 
 
 def _number_of_clients(plan: RunPlan, privacy: Privacy) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import tffc as tff
@@ -220,3 +221,29 @@ def test_client_adds_shifted_noise(has_data: bool) -> None:
     assert is_shown(0.0, Neighbours.ZERO_OUT)
     assert not is_shown(100.0, Neighbours.ZERO_OUT)
     assert is_shown(100.0, Neighbours.REPLACE)
+
+
+# Digits that TensorFlow lost, in integers that JAX makes wider.
+
+
+@pytest.mark.parametrize("is_wider", [False, True])
+def test_wider_multiples_of_quotients(is_wider: bool) -> None:
+    def work(x: Any) -> Any:
+        whole = rounded(x) + noise(1 / CLIENTS)
+        return whole, tf.cast(tf.floor(tf.cast(whole, tf.float64) * (1 / 3000)), tf.int32) * 3000
+
+    whole = tff.TensorType(np.int32, [4])
+    pair = tff.tf_computation(VECTOR)(work)
+    with jax.enable_x64(True):
+        kind = jnp.int64 if is_wider else jnp.int32
+        rest = tff.jax.computation(whole, whole)(lambda s, q: s.astype(kind) - q.astype(kind))
+    last = tff.tf_computation(rest.type_signature.result)(lambda t: tf.math.floormod(t, 3000))
+
+    @tff.federated_computation(NOTHING, tff.types.at_clients(VECTOR))
+    def next_round(kept: Any, values: Any) -> Any:
+        both = tff.federated_map(pair, values)
+        total = tff.federated_sum(tff.federated_map(rest, (both[0], both[1])))
+        return kept, tff.federated_map(last, total)
+
+    process = tff.templates.IterativeProcess(nothing, next_round)
+    assert derivation(process, Neighbours.ZERO_OUT, CLIENTS).is_shown is not is_wider

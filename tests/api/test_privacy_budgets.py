@@ -11,6 +11,7 @@ import pytest
 
 import tffc as tff
 from tests.assurance.privacy.programs.events import program
+from tests.assurance.privacy.test_correlated_noise import normal, process_of, state
 from tests.refusals import error_without_place
 from tffc.assurance.audit.policy import violations
 from tffc.assurance.audit.policy_reading import policy_of
@@ -107,6 +108,18 @@ def test_groups_and_delays_are_not_covered(options: dict[str, Any], said: str) -
     error = error_without_place(
         PolicyError, lambda: tff.run(process, DATA, 1, privacy_budget=9, **options)
     )
+    assert (error.code, error.notes) == ("E541", (said,))
+
+
+def test_noise_of_several_rounds_is_not_counted() -> None:
+    def finish(s: Any, total: Any) -> Any:
+        noise = normal()
+        return state(noise), total + noise - 0.5 * s["noise"]
+
+    error = error_without_place(
+        PolicyError, lambda: tff.run(process_of(finish), DATA, 5, privacy_budget=9)
+    )
+    said = "its noise is correlated between rounds, and what runs spend is counted by the round"
     assert (error.code, error.notes) == ("E541", (said,))
 
 

@@ -418,7 +418,10 @@ class _RoundEvaluation(QuantityEvaluator):
 
 
 def _whole(value: Quantity, modulus: Quantity) -> Quantity:
-    """Return what a value is the remainder of by a modulus, or the value itself."""
-    if value.residue is None or modulus.bounds.exact != value.residue[1]:
-        return value
-    return value.residue[0]
+    """Return what a value is the remainder of by a modulus, or else the value itself.
+
+    If that is a remainder by another modulus, the sum modulo this one is not equal to it.
+    """
+    if value.residue is not None and modulus.bounds.exact == value.residue[1]:
+        value = value.residue[0]
+    return dataclasses.replace(value, residue=None)

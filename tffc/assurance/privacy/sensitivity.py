@@ -78,12 +78,17 @@ class Sensitivity:
 
 class _Piece(NamedTuple):
     """A tensor that a client contributes to a leaf of a channel, and its weight: the power of the
-    ratio between what it counts in the sum and the scale of the noise."""
+    ratio between what it counts in the sum and the scale of the noise.
+
+    If it `is_larger`, what is contributed is not it, but has elements of at most its magnitudes:
+    two of them may differ by as much as both magnitudes together.
+    """
 
     leaf: str
     value: Quantity
     weight: Monomial
     channel: str
+    is_larger: bool = False
 
 
 def sensitivity(
@@ -139,6 +144,13 @@ def _weight(
             "clients add the noise, so one that leaves takes noise with it; "
             "what can be shown is about a client whose contributions are zero",
         )
+    if contribution.noise is not None and contribution.noise.is_shifted:
+        if neighbours is Neighbours.ZERO_OUT:
+            raise NotShown(
+                contribution.channel,
+                "bound of each contribution",
+                "something is added to the noise that is not zero for a client without data",
+            )
     if not noise:
         raise NotShown(
             contribution.channel,
@@ -302,7 +314,7 @@ class _Bounding:
     def _is_bounded_by_elements(self, piece: _Piece) -> bool:
         """Add the bound that follows from that of each element, if there is one."""
         value = piece.value
-        if not value.provenance.is_of_client and self._is_replaced:
+        if not (value.provenance.is_of_client or piece.is_larger) and self._is_replaced:
             self._bounds.append(
                 ContributionBound((piece.leaf,), 0, ZERO, ("it is the same for every client",))
             )
@@ -313,7 +325,8 @@ class _Bounding:
         number = min(public, key=_simplicity)
         whole = number.power(Fraction(self._power)) if number.coefficient else ZERO
         low, high = value.bounds.interval
-        if self._is_replaced and not number.powers and high - low < 2 * number.coefficient:
+        is_narrow = not number.powers and high - low < 2 * number.coefficient
+        if self._is_replaced and is_narrow and not piece.is_larger:
             whole = Monomial((high - low) ** self._power / self._apart([piece]))
         self._add([piece], 0, number, whole.scaled(float(value.size)) * piece.weight, value.term)
         return True
@@ -346,7 +359,9 @@ class _Bounding:
         for piece in pieces:
             line = piece.value.line
             assert line is not None
-            far = line.most - line.least if self._is_replaced else distance(line)
+            far = distance(line)
+            if self._is_replaced:
+                far = 2 * far if piece.is_larger else line.most - line.least
             if not math.isfinite(far):
                 return False
             weight = piece.weight.scaled(abs(line.slope) ** power)
@@ -396,7 +411,9 @@ class _Bounding:
         """
         if not self._is_replaced:
             return 1.0
-        is_acute = self._power == 2 and all(p.value.bounds.is_nonnegative for p in group)
+        is_acute = self._power == 2 and all(
+            p.value.bounds.is_nonnegative and not p.is_larger for p in group
+        )
         return 2.0 if is_acute else 2.0**self._power
 
     def _wider(self, piece: _Piece) -> _Piece:
@@ -410,7 +427,7 @@ class _Bounding:
             return piece._replace(value=base, weight=piece.weight.scaled(most**2))
         larger = self._larger(piece)
         if larger is not None:
-            return piece._replace(value=larger)
+            return piece._replace(value=larger, is_larger=True)
         raise NotShown(
             piece.channel,
             "bound of each contribution",
@@ -465,7 +482,8 @@ def _whole(pieces: list[_Piece]) -> Iterable[_Piece]:
             continue
         vector = (group[0].value.section or (group[0].value, 0, 0))[0]
         leaf = ", ".join(dict.fromkeys(piece.leaf for piece in group))
-        yield from _parts(_Piece(leaf, vector, weight, group[0].channel))
+        is_larger = any(piece.is_larger for piece in group)
+        yield from _parts(_Piece(leaf, vector, weight, group[0].channel, is_larger))
 
 
 def _largest(weights: Sequence[Monomial]) -> Monomial | None:

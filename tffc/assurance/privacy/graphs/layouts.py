@@ -195,7 +195,7 @@ def _split(use: NodeUse) -> Outputs:
         value, lengths, axes = use.inputs[0], sizes_of(use.inputs[1]), sizes_of(use.inputs[2])
     is_even = use.node.op == "Split"
     if axes is None or not value.shape or not (lengths or is_even):
-        return [_some_of(use, value, "split", number) for number in range(count)]
+        return [_some_of(use, value, "split", count, number) for number in range(count)]
     axis = axes[0] % len(value.shape)
     if lengths is None:
         lengths = (value.shape[axis] // max(count, 1),) * count

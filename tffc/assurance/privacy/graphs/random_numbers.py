@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,14 @@ def _stateless(use: NodeUse) -> Outputs:
     distribution = STATELESS[use.node.op]
     limits = bounds.between(0.0, 1.0) if distribution == noises.UNIFORM else bounds.ANY
     seeds = use.inputs[1:3]
-    return [use.algebra.drawn_from(distribution, seeds, sizes_of(use.inputs[0]), limits)]
+    shape = sizes_of(use.inputs[0])
+    return [use.algebra.drawn_from(distribution, seeds, shape, limits, _how(use))]
+
+
+def _how(use: NodeUse) -> tuple[Any, ...]:
+    """Return what numbers from a seed depend on besides it: the operation, their type, the
+    generator and the range."""
+    return use.node.op, use.node.attr["dtype"].type, *(each.term for each in use.inputs[1:])
 
 
 # Seeds.
@@ -98,7 +106,7 @@ def _drawn_from_seed(use: NodeUse, width: int, seeds: Sequence[Quantity]) -> Out
     """Return integers that follow from a seed, and that are one themselves."""
     shape = sizes_of(use.inputs[0])
     kind = _kind_of_seed(width, shape)
-    return None if kind is None else [use.algebra.drawn_from(kind, seeds, shape)]
+    return None if kind is None else [use.algebra.drawn_from(kind, seeds, shape, how=_how(use))]
 
 
 @RANDOM_NUMBERS.rule("Bitcast")

@@ -264,13 +264,13 @@ class GraphWalk:
             results = self._function(function_named(node, "f"), inputs, depth)
             self._path = before
             return results
-        if node.op in CONDITIONALS:
+        if node.op in CONDITIONALS or node.op in LOOPS:
+            # Nodes of their functions may have the names of others, whose noise is followed.
             before, self._noise = self._noise, NO_NOISE
-            results = self._conditional(node, inputs, depth)
+            follow = self._conditional if node.op in CONDITIONALS else self._loop
+            results = follow(node, inputs, depth)
             self._noise = before
             return results
-        if node.op in LOOPS:
-            return self._loop(node, inputs, depth)
         if node.op not in OPERATIONS:
             return None
         try:

@@ -294,9 +294,12 @@ def _convert(use: InstructionUse) -> Result:
 
 
 def _converted(value: Quantity, kind: DType) -> Quantity:
-    """Return numbers in a type that holds them."""
+    """Return numbers in a type that holds them.
+
+    Digits that a smaller type has lost are missing in a larger one.
+    """
     content = None if value.content is None else value.content.astype(kind.dtype)
-    return dataclasses.replace(value, is_integer=kind.is_integer, content=content)
+    return dataclasses.replace(value, is_integer=kind.is_integer, content=content, quotient=None)
 
 
 # The same elements at other places, and parts of them.

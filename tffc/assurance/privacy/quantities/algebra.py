@@ -76,7 +76,9 @@ class Algebra(Reductions):
         for noise, other in ((first, second), (second, first)):
             is_clock = noise.noise is not None and noise.noise.distribution == noises.CLOCK
             if noise.noise is not None and other.provenance.is_public and not is_clock:
-                whole = _if_same_shape(noise.noise, total, noise)
+                is_shifted = noise.noise.is_shifted or other.bounds.exact != ZERO
+                whole = dataclasses.replace(noise.noise, is_shifted=is_shifted)
+                whole = _if_same_shape(whole, total, noise)
                 return dataclasses.replace(total, noise=whole)
         return total
 

@@ -95,7 +95,7 @@ class Arrangements(Tensors):
         if value.sums or value.signal:
             if value.shape == shape:
                 return value
-            term = self.term("part", value.term, *key)
+            term = self.term("part", value.term, shape, *key)
             return Quantity(
                 term,
                 value.provenance,
@@ -104,7 +104,7 @@ class Arrangements(Tensors):
                 signal=value.signal,
                 is_integer=value.is_integer,
             )
-        part = self.unknown([value], "part", *key, shape=shape)
+        part = self.unknown([value], "part", shape, *key, shape=shape)
         return dataclasses.replace(
             part, bounds=value.bounds, within=(value,), is_integer=value.is_integer
         )

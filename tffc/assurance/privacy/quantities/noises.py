@@ -76,9 +76,10 @@ def combined(first: Noise, second: Noise) -> Noise | None:
     """
     if first.draws & second.draws:
         return None
+    is_shifted = first.is_shifted or second.is_shifted
     for noise in (first, second):
         if noise.distribution in PRIVATE:
-            return noise
+            return dataclasses.replace(noise, is_shifted=is_shifted)
     if first.distribution != second.distribution:
         return None
     one, other = first.scale.exact, second.scale.exact
@@ -96,6 +97,7 @@ def combined(first: Noise, second: Noise) -> Noise | None:
         scale,
         first.draws | second.draws,
         f"{first.place} and {second.place}" if first.place != second.place else first.place,
+        is_shifted=is_shifted,
     )
 
 
@@ -105,7 +107,10 @@ def product(first: Noise, second: Noise) -> Noise | None:
         first, second = second, first
     if second.distribution != SIGN or first.distribution != EXPONENTIAL:
         return None
-    if first.draws != second.draws:
+    # What was not made of the magnitude alone may depend on the sign.
+    if first.draws != second.draws or not first.is_magnitude:
+        return None
+    if first.is_shifted or second.is_shifted:
         return None
     scale = bounds.multiply(bounds.absolute(first.scale), bounds.absolute(second.scale))
     return dataclasses.replace(first, distribution=LAPLACE, scale=scale)
@@ -119,7 +124,8 @@ def logarithm(value: Quantity, shift: float) -> Noise | None:
     # Where the draws end above zero, their logarithm is bounded, and hides nothing at its end.
     if noise is None or abs(low + shift) > TINY or not math.isclose(high + shift, 1.0):
         return None
-    return dataclasses.replace(noise, distribution=EXPONENTIAL, scale=bounds.negative(exactly(ONE)))
+    scale = bounds.negative(exactly(ONE))
+    return dataclasses.replace(noise, distribution=EXPONENTIAL, scale=scale, is_shifted=False)
 
 
 TINY = 1e-29
@@ -142,7 +148,14 @@ def of_symmetric(value: Quantity, distribution: str) -> Noise | None:
     """Return the sign or the magnitude of a uniform draw around zero."""
     noise = _uniform(value)
     low, high = value.bounds.interval
-    if noise is None or not math.isclose(low, -high, rel_tol=1e-6):
+    if noise is None or noise.is_magnitude or not math.isclose(low, -high, rel_tol=1e-6):
         return None
-    scale = bounds.constant(high) if distribution == UNIFORM else exactly(ONE)
-    return dataclasses.replace(noise, distribution=distribution, scale=scale)
+    is_magnitude = distribution == UNIFORM
+    scale = bounds.constant(high) if is_magnitude else exactly(ONE)
+    return dataclasses.replace(
+        noise,
+        distribution=distribution,
+        scale=scale,
+        is_magnitude=is_magnitude,
+        is_shifted=False,
+    )

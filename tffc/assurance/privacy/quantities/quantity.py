@@ -80,6 +80,10 @@ class Noise:
     place: str
     stream: Stream | None = dataclasses.field(default=None, compare=False)
     """The noise of all rounds, if that is followed by value; `scale` says nothing then."""
+    is_magnitude: bool = False
+    """Whether it is a function of the magnitude of a draw, of which the sign is independent."""
+    is_shifted: bool = False
+    """Whether the value is `scale` times the draw plus something public."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

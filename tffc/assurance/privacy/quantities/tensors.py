@@ -83,13 +83,17 @@ class Tensors(Registry):
         seeds: Sequence[Quantity],
         shape: Shape | None,
         limits: Bounds = ANY,
+        how: tuple[Any, ...] = (),
     ) -> Quantity:
         """Return random numbers that follow from seeds, of which the first says most.
+
+        Numbers of the same seeds are the same only if `how` they are drawn is.
 
         They are noise only if nobody but the program knows that seed, because it has drawn it.
         All that is drawn from one seed counts as one draw, since it is the same numbers.
         """
-        value = self.unknown(seeds, distribution, shape, shape=shape, limits=limits)
+        key = (distribution, shape, *how)
+        value = self.unknown(seeds, *key, shape=shape, limits=limits)
         origin = value.provenance
         if origin.is_of_client or origin.exposures:
             return value

@@ -119,7 +119,9 @@ def test_noise_of_several_rounds_is_not_counted() -> None:
     error = error_without_place(
         PolicyError, lambda: tff.run(process_of(finish), DATA, 5, privacy_budget=9)
     )
-    said = "noise that is correlated between rounds has an ε for a number of them, and none for each"
+    said = (
+        "noise that is correlated between rounds has an ε for a number of them, and none for each"
+    )
     assert (error.code, error.notes) == ("E541", (said,))
 
 

@@ -155,7 +155,7 @@ def clipped(x):
 @tff.tf_computation(VECTOR)
 def noisy(total):
     time = tf.floor(tf.timestamp() * 1e6)
-    seed = tf.cast(tf.stack([time, 0.0 * time]), tf.int64)
+    seed = tf.cast(tf.stack([time, tf.zeros_like(time)]), tf.int64)
     return total + 2.0 * tf.random.stateless_normal([3], seed=seed)
 
 

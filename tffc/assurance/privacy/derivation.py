@@ -459,10 +459,10 @@ class _Deriving:
     def _assumptions(self, mechanisms: Iterable[Mechanism]) -> Iterator[str]:
         yield "each client takes part at most once in a round"
         yield "no number that a client computes with is infinite or no number"
-        yield "no sum of integers is larger than its type can hold"
+        yield "no sum of integers, and none with noise, is larger than its type can hold"
         yield (
-            "arithmetic is that of real numbers: the digits of floating-point noise may tell more, "
-            "as precision-based attacks do"
+            "arithmetic is that of real numbers: digits that floating-point numbers have or lose "
+            "may tell more, as precision-based attacks do"
         )
         yield "random numbers are independent and cannot be predicted"
         yield from self._algebra.assumptions

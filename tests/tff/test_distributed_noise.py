@@ -79,6 +79,19 @@ def test_multiplier(beta: float, rotation: str) -> None:
 SKELLAM = "distributed_skellam"
 
 
+@pytest.mark.parametrize("mechanism", ["distributed_dgauss", SKELLAM])
+def test_other_data_changes_twice_as_much(mechanism: str) -> None:
+    question = PrivacyQuestion(
+        neighbours=Neighbours.REPLACE, least_clients=CLIENTS, has_secret_seeds=True
+    )
+    answer = tff.audit(round_of(0.0, mechanism), privacy=question).privacy
+    assert answer is not None
+    (part,) = answer.derivation.parts
+    assert isinstance(part, DiscreteGaussian | Skellam)
+    assert answer.derivation.is_shown
+    assert 1 / part.l2 == pytest.approx(Z / 2, rel=0.005)
+
+
 def skellam_answer(beta: float, rotation: str = "hd", *, vouches: bool = True) -> Any:
     question = PrivacyQuestion(
         neighbours=Neighbours.ZERO_OUT, least_clients=CLIENTS, has_secret_seeds=vouches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -44,9 +45,8 @@ def fixed(aggregators: Any) -> Any:
 
 def with_sum(aggregators: Any, inner: Any) -> Any:
     """Return a factory that adds central noise to the sum of another."""
-    import tensorflow_privacy
-
-    query = tensorflow_privacy.GaussianSumQuery(CLIP, Z * CLIP)
+    library = importlib.import_module("tensorflow_privacy")
+    query = library.GaussianSumQuery(CLIP, Z * CLIP)
     return private(aggregators)(query, inner)
 
 

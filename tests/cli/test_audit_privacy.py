@@ -266,6 +266,9 @@ def test_noise_that_is_correlated_between_rounds(run: Run) -> None:
     assert json.loads(ran.stdout)["privacy"]["all_rounds"] == [
         f"Gaussian, noise multiplier {2 / 14**0.5:.7g}"
     ]
+    page = run(*ask, "--format", "html").stdout
+    assert "All rounds together" in page
+    assert f"multiplier {2 / 14**0.5:.7g}" in page
     ran = run(*ask, "--sampling-rate", "0.1")
     assert "no accountant has a bound for noise correlated between rounds" in ran.stdout
 

@@ -92,29 +92,29 @@ def epsilon_by_hand(ratio: float, excess: float, delta: float) -> float:
 
 
 def test_noise_of_clients() -> None:
-    found = answer(rounds(drawn()), clients=CLIENTS)
-    assert found.derivation.is_shown, found.steps
-    (part,) = found.derivation.parts
+    result = answer(rounds(drawn()), clients=CLIENTS)
+    assert result.derivation.is_shown, result.steps
+    (part,) = result.derivation.parts
     assert isinstance(part, DiscreteGaussian)
     ratio = LENGTH / (SIGMA * math.sqrt(CLIENTS))
     assert part.l2 == pytest.approx(ratio, rel=1e-6)
     assert part.excess < 1e-200
-    assert found.spending.epsilon == pytest.approx(epsilon_by_hand(ratio, 0.0, 1e-6), rel=1e-6)
+    assert result.spending.epsilon == pytest.approx(epsilon_by_hand(ratio, 0.0, 1e-6), rel=1e-6)
 
 
 def test_little_noise_of_many_clients_is_not_discrete_normal_together() -> None:
-    found = answer(rounds(drawn(sigma=1)), clients=CLIENTS)
-    (part,) = found.derivation.parts
+    result = answer(rounds(drawn(sigma=1)), clients=CLIENTS)
+    (part,) = result.derivation.parts
     terms = [10 * math.exp(-2 * math.pi**2 * k / (k + 1)) for k in range(1, CLIENTS)]
     excess = SIZE * math.fsum(terms)
     assert part.excess == pytest.approx(excess, rel=1e-9)
     expected = epsilon_by_hand(LENGTH / math.sqrt(CLIENTS), excess, 1e-6)
-    assert found.spending.epsilon == pytest.approx(expected, rel=1e-6)
+    assert result.spending.epsilon == pytest.approx(expected, rel=1e-6)
 
 
 def test_noise_of_the_server() -> None:
-    found = answer(rounds(drawn(), at_clients=False), Neighbours.ADD_OR_REMOVE)
-    (part,) = found.derivation.parts
+    result = answer(rounds(drawn(), at_clients=False), Neighbours.ADD_OR_REMOVE)
+    (part,) = result.derivation.parts
     assert part.l2 == pytest.approx(LENGTH / SIGMA, rel=1e-6)
     assert part.excess < 1e-200
 

@@ -17,7 +17,7 @@ jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
 jnp: Any = pytest.importorskip("jax.numpy")
 stats: Any = pytest.importorskip("scipy.stats")
 
-from tests.assurance.privacy import keyed_rounds as rounds  # noqa: E402
+from tests.assurance.privacy import keyed_rounds as rounds  # noqa: E402 - it imports JAX.
 
 COUNT = 1 << 18
 DELTA = 1e-5

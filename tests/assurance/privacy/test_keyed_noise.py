@@ -28,7 +28,7 @@ from tffc.assurance.privacy.question import Neighbours
 jax: Any = pytest.importorskip("jax", reason="needs tffc[jax]")
 jnp: Any = pytest.importorskip("jax.numpy")
 
-from tests.assurance.privacy import keyed_rounds as rounds  # noqa: E402
+from tests.assurance.privacy import keyed_rounds as rounds  # noqa: E402 - it imports JAX.
 
 NOISE = rounds.SCALE / rounds.CLIP
 

@@ -277,10 +277,10 @@ def test_generated_lines(seed: int) -> None:
     """No vector is longer, and no two are farther apart, than what is shown."""
     random = np.random.default_rng(seed)
     algebra = Algebra()
-    given = Quantity(algebra.fresh(), Provenance(is_of_client=True), shape=(SIZE,))
-    norm = algebra.root(algebra.total(algebra.square(given), ()))
+    vector = Quantity(algebra.fresh(), Provenance(is_of_client=True), shape=(SIZE,))
+    norm = algebra.root(algebra.total(algebra.square(vector), ()))
     ratio = algebra.divide(algebra.constant(CLIP), norm)
-    value = algebra.multiply(given, algebra.minimum(algebra.constant(1.0), ratio))
+    value = algebra.multiply(vector, algebra.minimum(algebra.constant(1.0), ratio))
     drawn = random.normal(size=(4000, SIZE)) ** 3
     vectors = np.concatenate([drawn / np.linalg.norm(drawn, axis=1)[:, None], drawn * 0.0])
     vectors *= CLIP

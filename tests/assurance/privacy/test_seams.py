@@ -93,7 +93,10 @@ def test_different_numbers_of_a_seed(numbers: Callable[[], Any]) -> None:
 
     assert float(numbers()) != 0.0
     result = derivation(round_by(work, finish))
-    assert not result.is_shown or result.parts[0].multiplier < 1.0  # type: ignore[union-attr]
+    if result.is_shown:
+        (part,) = result.parts
+        assert isinstance(part, Gaussian)
+        assert part.multiplier < 1.0
 
 
 # Laplace's noise, of the sign and the magnitude of one draw.

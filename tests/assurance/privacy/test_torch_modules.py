@@ -246,7 +246,9 @@ def test_a_seed_of_32_bits_can_be_tried_out() -> None:
 
 @pytest.mark.parametrize("most", [2**31, 2**40, 2**61])
 def test_a_seed_of_a_smaller_range_can_be_tried_out(most: int) -> None:
-    seed = lambda: tf.random.uniform([], 0, most, tf.int64)  # noqa: E731
+    def seed() -> Any:
+        return tf.random.uniform([], 0, most, tf.int64)
+
     rounds = drawn_noise(lambda total: 6.0 * torch.randn_like(total), seed)
     assert not derivation(rounds).is_shown
 

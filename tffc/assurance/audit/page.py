@@ -342,6 +342,9 @@ def _privacy(privacy: Plain | None) -> Iterator[str]:
     yield from _fact("Clients' data", _listed(privacy["data"]))
     yield from _fact("Clients of a round", _text(privacy["sampling"]))
     yield from _fact("Each round", "<br>".join(map(_text, privacy["round"])) or "no mechanism")
+    if privacy["all_rounds"]:
+        together = "<br>".join(map(_text, privacy["all_rounds"]))
+        yield from _fact("All rounds together", together)
     if privacy["accountant"] is not None:
         yield from _fact("Accountant", _text(privacy["accountant"]))
     yield "</dl>"

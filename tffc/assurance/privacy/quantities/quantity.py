@@ -69,9 +69,8 @@ def union(*parts: Provenance) -> Provenance:
 class Noise:
     """Random numbers, drawn for each element by itself.
 
-    The `distribution` is `normal` or `laplace`, or one from which these are made, in its standard
-    form; the value is `scale` times it, of which the magnitude matters.  `draws` are its draws, and
-    `place` says where they are.
+    The `distribution` is one that `noises` names, in its standard form; the value is `scale` times
+    it, of which the magnitude matters.  `draws` are its draws, and `place` says where they are.
     """
 
     distribution: str

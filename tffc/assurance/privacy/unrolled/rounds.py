@@ -165,12 +165,12 @@ class _UnrolledRounds(QuantityEvaluator):
         return from_leaves(type.result, list(map(_holding, results)))
 
     def _row(self, value: Combination) -> Row:
-        kept = row(value)
-        self._count += len(kept.draws)
-        self.has_noise |= len(kept.draws) > 0
+        weights = row(value)
+        self._count += len(weights.draws)
+        self.has_noise |= len(weights.draws) > 0
         if self._count > MOST_WEIGHTS:
             raise StepsError("it has more noise than is followed")
-        return kept
+        return weights
 
     def filled(self, type: Any, values: Any) -> Any:
         """Return a value of a type that is not followed."""

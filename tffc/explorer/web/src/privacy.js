@@ -14,6 +14,7 @@ export function privacySection(privacy) {
       fact("Clients' data", listed(privacy.data)),
       fact("Clients of a round", privacy.sampling),
       fact("Each round", privacy.round.length ? privacy.round.map((part) => h("div", {}, part)) : "no mechanism"),
+      privacy.all_rounds.length ? fact("All rounds together", privacy.all_rounds.map((part) => h("div", {}, part))) : null,
       privacy.accountant ? fact("Accountant", privacy.accountant) : null),
     privacy.missing.map(missing),
     privacy.mechanisms.map(mechanism),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.assurance.privacy import test_correlated_noise as correlated
 from tests.assurance.privacy.programs.events import program
 from tests.deploy.federation.nodes import make_node
 from tests.deploy.federation.test_node import answered
@@ -184,3 +185,19 @@ def test_the_policy_of_a_node_s_demands_counts_too(
         "epsilon: {at-most: 1, delta: 1e-6, rounds: 3, sampling-rate: 0.01}\n"
     )
     assert answered(node, request_for(process, 9)).error == "E880"
+
+
+def test_noise_of_several_rounds_rests_on_what_a_node_does_not_see(tmp_path: pathlib.Path) -> None:
+    program: Any = correlated.process_of(correlated.less(0.5))
+    bundle = compile_bundle(program.next.node, "mapreduce", initialize=program.initialize.node)
+    site = Site(tmp_path, "epsilon: {at-most: 1000, delta: 1e-6, rounds: 3}\n")
+    process = Process(bundle)
+    assert answered(site.node(process), request_for(process)).error == "E776"
+    assert "a node cannot see that no two rounds begin with the same state" in site.log[0]
+    demands = tmp_path / "node.yaml"
+    demands.write_text("policy: policy.yaml\n")
+    config = {"demands": str(demands), "memory": str(tmp_path / "memory")}
+    log: list[str] = []
+    node = make_node(bundle, DATA, log, config)
+    assert answered(node, request_for(process)).error != ""
+    assert "a node cannot see that no two rounds begin with the same state" in "".join(log)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tffc.assurance.audit.audit import Audit
 from tffc.assurance.privacy.accounting import NoBoundError, Spending, spending
-from tffc.assurance.privacy.derivation import Derivation, Missing, derive, monomial_text
+from tffc.assurance.privacy.derivation import SAME_STATE, Derivation, Missing, derive, monomial_text
 from tffc.assurance.privacy.question import PrivacyQuestion
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.stages import StagedRound, assign_stages
@@ -34,6 +34,11 @@ class Privacy:
         if self.no_bound is not None:
             steps.append(Missing("the rounds", "accounting", self.no_bound))
         return steps
+
+    def unseen(self) -> Iterator[str]:
+        """Yield what the answer rests on and a node of a federation cannot see."""
+        if SAME_STATE in self.derivation.assumptions:
+            yield f"epsilon: the rounds: a node cannot see that {SAME_STATE}"
 
     def sentence(self) -> str:
         """Return the answer as a sentence."""

@@ -44,6 +44,10 @@ ADDED_UP = (noises.NORMAL, noises.SKELLAM, noises.DISCRETE)
 variances added up."""
 
 
+SAME_STATE = "no two rounds begin with the same state, in which noise or its seeds are"
+"""What is assumed of rounds if something of their noise is in the state."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Missing:
     """A step of a derivation that is not shown: what it would have to show of which release or
@@ -477,7 +481,7 @@ class _Deriving:
         if self._knows_first_state:
             yield "the first round begins with the program's first state"
         if self._facts.noise is not None or self._facts.seeds:
-            yield "no two rounds begin with the same state, in which noise or its seeds are"
+            yield SAME_STATE
         if any(c.noise is not None for mechanism in mechanisms for c, _ in mechanism.sums):
             count = self._least_clients
             yield f"at least {count} of a round's clients add the noise that they should"

@@ -202,6 +202,8 @@ class _Gate:
         try:
             privacy = self._findings.privacy_in(audit, policy.epsilon)
             reasons = broken_rules(violations(audit, policy, self._today, privacy))
+            if privacy is not None and not self._are_drawn:
+                reasons.extend(privacy.unseen())
         except (PolicyError, LanguageValueError) as error:
             reasons = [error.message]
         if reasons:

@@ -255,6 +255,8 @@ class Node:
         reasons = broken_rules(violations(audited, policy, datetime.date.today(), privacy))
         if policy.epsilon is not None and audited.may_be_buffered:
             reasons.append("epsilon: the rounds: a node cannot see that they are not buffered")
+        if privacy is not None:
+            reasons.extend(privacy.unseen())
         if reasons:
             raise refused_by_policy(reasons)
 

@@ -22,7 +22,7 @@ STATE = tff.to_type(
         noise=VECTOR,
         count=tff.TensorType(np.int32),
         seed=tff.TensorType(np.int64, [2]),
-        kept=VECTOR,
+        memory=VECTOR,
     )
 )
 
@@ -35,12 +35,12 @@ def clock() -> Any:
     )
 
 
-def state(noise: Any = None, count: Any = 0, seed: Any = None, kept: Any = None) -> Any:
+def state(noise: Any = None, count: Any = 0, seed: Any = None, memory: Any = None) -> Any:
     return collections.OrderedDict(
         noise=tf.zeros([4]) if noise is None else noise,
         count=tf.constant(0) + count,
         seed=tf.zeros([2], tf.int64) if seed is None else seed,
-        kept=tf.zeros([4]) if kept is None else kept,
+        memory=tf.zeros([4]) if memory is None else memory,
     )
 
 
@@ -70,9 +70,9 @@ def process_of(
         return tff.federated_eval(starts, tff.SERVER)
 
     @tff.federated_computation(tff.types.at_server(STATE), tff.types.at_clients(VECTOR))
-    def following(kept: Any, values: Any) -> Any:
+    def following(memory: Any, values: Any) -> Any:
         total = tff.federated_sum(tff.federated_map(work, values))
-        result = tff.federated_map(end, (kept, total))
+        result = tff.federated_map(end, (memory, total))
         return result[0], result[1]
 
     return tff.templates.IterativeProcess(initialize, following)
@@ -177,7 +177,9 @@ def test_what_is_released_may_be_used_again() -> None:
     starts = tff.tf_computation(begin)
     add = tff.tf_computation(STATE, VECTOR)(
         lambda s, total: (
-            lambda noise: state(noise, kept=tf.tanh(s["kept"] + total + noise - 0.5 * s["noise"]))
+            lambda noise: state(
+                noise, memory=tf.tanh(s["memory"] + total + noise - 0.5 * s["noise"])
+            )
         )(normal())
     )
     work = tff.tf_computation(VECTOR, VECTOR)(lambda m, x: tf.clip_by_norm(x - m, 1.0))
@@ -187,11 +189,11 @@ def test_what_is_released_may_be_used_again() -> None:
         return tff.federated_eval(starts, tff.SERVER)
 
     @tff.federated_computation(tff.types.at_server(STATE), tff.types.at_clients(VECTOR))
-    def following(kept: Any, values: Any) -> Any:
-        model = tff.federated_broadcast(kept["kept"])
+    def following(memory: Any, values: Any) -> Any:
+        model = tff.federated_broadcast(memory["memory"])
         total = tff.federated_sum(tff.federated_map(work, (model, values)))
-        new = tff.federated_map(add, (kept, total))
-        return new, new["kept"]
+        new = tff.federated_map(add, (memory, total))
+        return new, new["memory"]
 
     process = tff.templates.IterativeProcess(initialize, following)
     expected = SCALE / change(differences(4, 0.5), 1) ** 0.5
@@ -211,8 +213,8 @@ def test_functions_are_followed() -> None:
 def test_noise_of_sums_that_is_correlated_in_other_ways() -> None:
     def finish(s: Any, total: Any) -> Any:
         noise, other = normal(), normal()
-        new = state(noise, kept=other)
-        return new, (total + noise - 0.5 * s["noise"], 3.0 * total + other + s["kept"])
+        new = state(noise, memory=other)
+        return new, (total + noise - 0.5 * s["noise"], 3.0 * total + other + s["memory"])
 
     result = of(process_of(finish))
     assert result.is_shown
@@ -247,9 +249,9 @@ def _(s: Any, total: Any) -> Any:
     return state(s["noise"]), total + s["noise"]
 
 
-@attack("the noise of every second round repeats", lambda: state(normal(), kept=normal()))
+@attack("the noise of every second round repeats", lambda: state(normal(), memory=normal()))
 def _(s: Any, total: Any) -> Any:
-    return state(s["kept"], kept=s["noise"]), total + s["noise"]
+    return state(s["memory"], memory=s["noise"]), total + s["noise"]
 
 
 @attack("what is kept is released later")
@@ -267,13 +269,16 @@ def _(s: Any, total: Any) -> Any:
 @attack("a function of what is kept is released")
 def _(s: Any, total: Any) -> Any:
     noise = normal()
-    return state(noise, kept=tf.sign(noise)), (total + noise - 0.5 * s["noise"], s["kept"])
+    return state(noise, memory=tf.sign(noise)), (total + noise - 0.5 * s["noise"], s["memory"])
 
 
-@attack("noise of the first state is released", lambda: state(normal(), kept=normal()))
+@attack("noise of the first state is released", lambda: state(normal(), memory=normal()))
 def _(s: Any, total: Any) -> Any:
     noise = normal()
-    return state(noise + s["kept"], kept=s["kept"]), (total + noise - 0.5 * s["noise"], s["kept"])
+    return state(noise + s["memory"], memory=s["memory"]), (
+        total + noise - 0.5 * s["noise"],
+        s["memory"],
+    )
 
 
 @attack("the same noise hides two sums")
@@ -329,14 +334,14 @@ def _(s: Any, total: Any) -> Any:
 @attack("the sum decides about the next noise")
 def _(s: Any, total: Any) -> Any:
     noise = normal()
-    kept = tf.cond(total[0] > 0, lambda: noise, lambda: tf.zeros([4]))
-    return state(kept), total + noise - 0.5 * s["noise"]
+    memory = tf.cond(total[0] > 0, lambda: noise, lambda: tf.zeros([4]))
+    return state(memory), total + noise - 0.5 * s["noise"]
 
 
 @attack("the sum is kept and released")
 def _(s: Any, total: Any) -> Any:
     noise = normal()
-    return state(noise, kept=total), (total + noise - 0.5 * s["noise"], s["kept"])
+    return state(noise, memory=total), (total + noise - 0.5 * s["noise"], s["memory"])
 
 
 @attack("the noise stops")
@@ -350,15 +355,15 @@ def _(s: Any, total: Any) -> Any:
 def _(s: Any, total: Any) -> Any:
     noise = stateless(s["seed"])
     other = tf.random.stateless_normal([9], seed=s["seed"])
-    kept = state(noise, seed=s["seed"] + 1, kept=other[4:8])
-    return kept, total + noise - 0.5 * s["noise"]
+    memory = state(noise, seed=s["seed"] + 1, memory=other[4:8])
+    return memory, total + noise - 0.5 * s["noise"]
 
 
 @attack("a seed that is drawn from again", lambda: state(seed=clock()))
 def _(s: Any, total: Any) -> Any:
     noise = stateless(s["seed"] + s["noise"].shape[0])
-    kept = state(noise, s["count"] + 1, s["seed"] + tf.cast(s["count"] < 2, tf.int64))
-    return kept, total + noise
+    memory = state(noise, s["count"] + 1, s["seed"] + tf.cast(s["count"] < 2, tf.int64))
+    return memory, total + noise
 
 
 @attack("the seed is released", lambda: state(seed=clock()))
@@ -417,7 +422,7 @@ def _(s: Any, total: Any) -> Any:
 def _(s: Any, total: Any) -> Any:
     noise = normal()
     noisy = total + noise
-    return state(noise, kept=noisy), s["kept"] - s["noise"]
+    return state(noise, memory=noisy), s["memory"] - s["noise"]
 
 
 @attack("an operation with a given seed")
@@ -461,8 +466,8 @@ def _(s: Any, total: Any) -> Any:
 @attack("the noise is scaled by a variable number")
 def _(s: Any, total: Any) -> Any:
     noise = normal()
-    number = tf.reduce_sum(tf.tanh(s["kept"]))
-    return state(noise, kept=s["kept"] + 1.0), total + number * (noise - 0.5 * s["noise"])
+    number = tf.reduce_sum(tf.tanh(s["memory"]))
+    return state(noise, memory=s["memory"] + 1.0), total + number * (noise - 0.5 * s["noise"])
 
 
 SLOW = {"endless loop"}
@@ -482,17 +487,17 @@ def test_attacks(name: str) -> None:
 def test_noise_is_not_for_clients() -> None:
     starts = tff.tf_computation(begin)
     end = tff.tf_computation(STATE, VECTOR)(less(0.5))
-    work = tff.tf_computation(VECTOR, VECTOR)(lambda kept, x: tf.clip_by_norm(x + kept, 1.0))
+    work = tff.tf_computation(VECTOR, VECTOR)(lambda memory, x: tf.clip_by_norm(x + memory, 1.0))
 
     @tff.federated_computation
     def initialize() -> Any:
         return tff.federated_eval(starts, tff.SERVER)
 
     @tff.federated_computation(tff.types.at_server(STATE), tff.types.at_clients(VECTOR))
-    def following(kept: Any, values: Any) -> Any:
-        noise = tff.federated_broadcast(kept["noise"])
+    def following(memory: Any, values: Any) -> Any:
+        noise = tff.federated_broadcast(memory["noise"])
         total = tff.federated_sum(tff.federated_map(work, (noise, values)))
-        result = tff.federated_map(end, (kept, total))
+        result = tff.federated_map(end, (memory, total))
         return result[0], result[1]
 
     result = of(tff.templates.IterativeProcess(initialize, following))

@@ -104,8 +104,8 @@ def test_a_place_in_released_numbers_is_data() -> None:
         sent = tff.federated_broadcast(state)
         total = tff.federated_sum(tff.federated_map(choose, (sent, values)))
         done = tff.federated_map(add, (state, total))
-        kept = tff.federated_map(add, (state, done[1]))
-        return kept[0], done[1]
+        memory = tff.federated_map(add, (state, done[1]))
+        return memory[0], done[1]
 
     process = tff.templates.IterativeProcess(initialize, next_round)
     assert not derivation(process, Neighbours.REPLACE).is_shown

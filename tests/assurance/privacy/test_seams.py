@@ -35,7 +35,7 @@ def looped(name: str, is_noisy: bool) -> Callable[[Any, Any], Any]:
         _, out = tf.while_loop(
             lambda i, t: i < 1, body, (tf.constant(0), whole if is_noisy else total)
         )
-        return state(drawn, kept=whole), out
+        return state(drawn, memory=whole), out
 
     return finish
 

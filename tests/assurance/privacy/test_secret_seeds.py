@@ -19,7 +19,7 @@ from tffc.assurance.privacy.question import Neighbours
 
 SEED = tff.TensorType(np.int64, [2])
 STATE = tff.to_type(
-    collections.OrderedDict(seed=SEED, other=tff.TensorType(np.int64, [2]), kept=VECTOR)
+    collections.OrderedDict(seed=SEED, other=tff.TensorType(np.int64, [2]), memory=VECTOR)
 )
 
 
@@ -35,11 +35,11 @@ def normal(seed: Any, scale: float = 2.0) -> Any:
     return scale * tf.random.stateless_normal([4], seed=seed)
 
 
-def state(seed: Any, other: Any = None, kept: Any = None) -> Any:
+def state(seed: Any, other: Any = None, memory: Any = None) -> Any:
     return collections.OrderedDict(
         seed=seed,
         other=tf.zeros([2], tf.int64) if other is None else other,
-        kept=tf.zeros([4]) if kept is None else kept,
+        memory=tf.zeros([4]) if memory is None else memory,
     )
 
 
@@ -54,9 +54,9 @@ def process_of(first: Callable[[], Any], finish: Callable[[Any, Any], Any]) -> A
         return tff.federated_eval(begin, tff.SERVER)
 
     @tff.federated_computation(tff.types.at_server(STATE), tff.types.at_clients(VECTOR))
-    def following(kept: Any, values: Any) -> Any:
+    def following(memory: Any, values: Any) -> Any:
         total = tff.federated_sum(tff.federated_map(clip, values))
-        result = tff.federated_map(end, (kept, total))
+        result = tff.federated_map(end, (memory, total))
         return result[0], result[1]
 
     return tff.templates.IterativeProcess(initialize, following)
@@ -87,7 +87,7 @@ def test_a_seed_that_grows() -> None:
     result = of(lambda s, total: (next_seed(s), total + normal(s["seed"])))
     assert parts(result) == GAUSSIAN
     assert (
-        "kept.seed begins as a seed that cannot be guessed, and is never the same as another "
+        "memory.seed begins as a seed that cannot be guessed, and is never the same as another "
         "seed, whatever is added to either" in result.assumptions
     )
     assert not any("reads" in assumption for assumption in result.assumptions)
@@ -139,7 +139,7 @@ def test_no_seed_is_secret_unless_somebody_vouches() -> None:
 
 def test_the_reason_if_a_seed_repeats() -> None:
     result = of(lambda s, total: (s, total + normal(s["seed"])))
-    assert "the seed in kept.seed may be the same in two rounds" in parts(result)[0]
+    assert "the seed in memory.seed may be the same in two rounds" in parts(result)[0]
 
 
 SECOND = np.array([0, 1], np.int64)
@@ -152,7 +152,7 @@ def shared_clock() -> Any:
 
 def early_noise() -> Any:
     time = clock()
-    return state(time, kept=normal(time + 1))
+    return state(time, memory=normal(time + 1))
 
 
 def told(time: Any, condition: Any) -> Any:
@@ -190,7 +190,7 @@ ATTACKS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[], Any]]] = {
         lambda s, t: (next_seed(s, 2), (t + normal(s["seed"]), normal(s["seed"] - 4))),
         lambda: state(clock()),
     ),
-    "that of the last round, kept": (
+    "that of the last round, memory": (
         lambda s, t: (
             state(s["seed"] + 1, s["seed"]),
             (t + normal(s["seed"]), normal(s["other"])),
@@ -239,7 +239,7 @@ ATTACKS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[], Any]]] = {
         lambda: state(clock(), clock()),
     ),
     "its noise is drawn first": (
-        lambda s, t: (next_seed(s), (t + normal(s["seed"] + 1), s["kept"])),
+        lambda s, t: (next_seed(s), (t + normal(s["seed"] + 1), s["memory"])),
         early_noise,
     ),
     "the time of the round, released": (

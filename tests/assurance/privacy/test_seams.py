@@ -184,9 +184,9 @@ def test_parts_of_other_lengths(length: int) -> None:
     last = tff.tf_computation(VECTOR)(lambda total: total + 6.0 * tf.random.normal([4]))
 
     @tff.federated_computation(NOTHING, tff.types.at_clients(VECTOR))
-    def next_round(kept: Any, values: Any) -> Any:
+    def next_round(memory: Any, values: Any) -> Any:
         total = tff.federated_sum(tff.federated_map(work, values))
-        return kept, tff.federated_map(last, total)
+        return memory, tff.federated_map(last, total)
 
     process = tff.templates.IterativeProcess(nothing, next_round)
     assert derivation(process).is_shown is (length == 2)
@@ -243,10 +243,10 @@ def test_wider_multiples_of_quotients(is_wider: bool) -> None:
     last = tff.tf_computation(rest.type_signature.result)(lambda t: tf.math.floormod(t, 3000))
 
     @tff.federated_computation(NOTHING, tff.types.at_clients(VECTOR))
-    def next_round(kept: Any, values: Any) -> Any:
+    def next_round(memory: Any, values: Any) -> Any:
         both = tff.federated_map(pair, values)
         total = tff.federated_sum(tff.federated_map(rest, (both[0], both[1])))
-        return kept, tff.federated_map(last, total)
+        return memory, tff.federated_map(last, total)
 
     process = tff.templates.IterativeProcess(nothing, next_round)
     assert derivation(process, Neighbours.ZERO_OUT, CLIENTS).is_shown is not is_wider
